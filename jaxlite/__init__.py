@@ -1,0 +1,160 @@
+"""jaxlite: JAX's programming model (NumPy code, traced: ``grad``, ``vmap``, ``jit``) that you can see into.
+
+    import jaxlite as jax, jaxlite.numpy as jnp
+
+One call goes through seven stages: 1 call, 2 trace, 3 jaxpr, 4 optimise, 5 fuse, 6 emit, 7 run. Every stage is
+a pure function from one readable data type to the next; ``READING_ORDER`` says where each one is. Folders are
+layers, lowest first: errors, settings and events; ``language`` (what a traced program is made of);
+``kernel_ir`` (what a generated kernel is made of); ``primitives`` (operations with all their rules);
+``transforms``, ``compiler`` and ``runtime``; ``pipeline`` (the spine); ``higher_order`` (calls and loops);
+``stages``; ``diagnose``; ``api``; and the public namespaces ``numpy``, ``lax``, ``nn``, ``random``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from jaxlite import dtypes, errors, events, lax, nn, numpy, random, stages, tree, tree_util
+from jaxlite.api.checkpoint import checkpoint, checkpoint_policies, remat
+from jaxlite.api.custom_derivatives import custom_gradient, custom_jvp, custom_vjp
+from jaxlite.api.device import block_until_ready, device_get, device_put, devices
+from jaxlite.api.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+from jaxlite.api.jacobian import hessian, jacfwd, jacobian, jacrev
+from jaxlite.api.jit import clear_caches as _clear_jit_caches
+from jaxlite.api.jit import jit
+from jaxlite.api.make_jaxpr import eval_shape, make_jaxpr
+from jaxlite.api.names import named_call, named_scope
+from jaxlite.api.vmap import vmap
+from jaxlite.higher_order.compiled_call import clear_compiled as _clear_compiled
+from jaxlite.higher_order.jit import clear_derived as _clear_derived
+from jaxlite.language.array import Array
+from jaxlite.language.avals import ShapeDtypeStruct
+from jaxlite.runtime.array import clear_predictions as _clear_predictions
+from jaxlite.settings import (
+    checking_leaks,
+    config,
+    debug_infs,
+    debug_nans,
+    default_matmul_precision,
+    disable_jit,
+    enable_x64,
+    explain_cache_misses,
+    log_compiles,
+    no_tracing,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+)
+from jaxlite.version import __version__
+
+#: Where each stage is, as "path:name", in the order in which to read the code for the first time.
+READING_ORDER = (
+    "api/jit.py:jit",
+    "transforms/stage_out.py:stage_out",
+    "language/primitive.py:Primitive",
+    "language/jaxpr.py:Jaxpr",
+    "pipeline.py:compile_jaxpr",
+    "compiler/optimise.py:optimise",
+    "compiler/fuse.py:fuse",
+    "compiler/lower.py:lower",
+    "compiler/emit_llvm.py:emit_llvm",
+    "runtime/launch.py:launch",
+    "primitives/arithmetic.py:Mul",
+    "api/grad.py:grad",
+    "transforms/linearize.py:linearize_flat",
+    "transforms/jvp.py:jvp_flat",
+    "transforms/transpose.py:backward_pass",
+    "transforms/vmap.py:batch_flat",
+)
+
+#: Names that live in the notebook extension: reached on first use, so that the engine never imports it.
+_VIEWS = {
+    "trace": "jaxlite_ipython.views",
+    "kernels": "jaxlite_ipython.views",
+}
+
+__all__ = [
+    "Array",
+    "READING_ORDER",
+    "ShapeDtypeStruct",
+    "__version__",
+    "block_until_ready",
+    "checking_leaks",
+    "checkpoint",
+    "checkpoint_policies",
+    "clear_caches",
+    "config",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "debug_infs",
+    "debug_nans",
+    "default_matmul_precision",
+    "device_get",
+    "device_put",
+    "devices",
+    "disable_jit",
+    "dtypes",
+    "enable_x64",
+    "errors",
+    "eval_shape",
+    "events",
+    "explain_cache_misses",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "lax",
+    "linear_transpose",
+    "linearize",
+    "log_compiles",
+    "make_jaxpr",
+    "named_call",
+    "named_scope",
+    "nn",
+    "no_tracing",
+    "numpy",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "random",
+    "remat",
+    "stages",
+    "tree",
+    "tree_util",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
+
+
+def clear_caches() -> None:
+    """Forget everything compiled or traced so far."""
+    _clear_jit_caches()
+    _clear_derived()
+    _clear_compiled()
+    _clear_predictions()
+
+
+def __getattr__(name: str) -> Any:
+    if name in _VIEWS:
+        try:
+            module = importlib.import_module(_VIEWS[name])
+        except ImportError as error:
+            raise AttributeError(
+                f"jaxlite.{name} is part of the notebook extension, which cannot be imported: {error}"
+            ) from error
+        return getattr(module, name)
+    raise AttributeError(f"module 'jaxlite' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Load the notebook extension (``%load_ext jaxlite``)."""
+    importlib.import_module("jaxlite_ipython").load_ipython_extension(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Remove the notebook extension (``%unload_ext jaxlite``)."""
+    importlib.import_module("jaxlite_ipython").unload_ipython_extension(shell)

@@ -1,0 +1,373 @@
+"""``custom_jvp`` and ``custom_vjp``: functions whose derivative the user writes. In: functions. Out: callables.
+
+The decorated function keeps its pytrees; this module flattens, checks what the rules return, and hands flat
+functions to ``higher_order.custom_call``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxlite.api.arguments import check_callable, name_of, signature_of, to_arrays
+from jaxlite.higher_order.custom_call import CustomJVP, CustomVJP
+from jaxlite.language import dtypes
+from jaxlite.language.key_paths import keystr
+from jaxlite.language.primitive import Zero, instantiate
+from jaxlite.language.pytree import tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
+from jaxlite.language.trace import get_aval, state
+from jaxlite.language.treedef import PyTreeDef
+
+__all__ = ["custom_gradient", "custom_jvp", "custom_vjp"]
+
+
+def _resolve(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Bind keyword arguments and defaults to positions, so that rules see all of them in order."""
+    if not kwargs:
+        return tuple(args)
+    signature = signature_of(fun)
+    if signature is None:
+        raise TypeError(f"keyword arguments are not supported for {name_of(fun)}: its signature is unknown")
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(
+            "keyword arguments could not be resolved to positions: "
+            f"The following keyword arguments could not be resolved to positions: {', '.join(bound.kwargs)}"
+        )
+    return tuple(bound.args)
+
+
+class _Flat:
+    """Flat view of ``fun`` on the differentiable arguments; remembers the structure of its result."""
+
+    def __init__(
+        self, fun: Callable[..., Any], nondiff: tuple[int, ...], args: tuple[Any, ...]
+    ) -> None:
+        self.fun = fun
+        self.nondiff = tuple(sorted({n + len(args) if n < 0 else n for n in nondiff}))
+        self.static = tuple([args[n] for n in self.nondiff if n < len(args)])
+        rest = tuple([a for i, a in enumerate(args) if i not in self.nondiff])
+        self.n_args = len(args)
+        self.leaves, self.in_tree = tree_flatten(rest)
+        self.out_tree: PyTreeDef | None = None
+
+    def merge(self, rest: Sequence[Any]) -> list[Any]:
+        """Put the non-differentiable arguments back between the others."""
+        values, static = iter(rest), iter(self.static)
+        return [next(static) if i in self.nondiff else next(values) for i in range(self.n_args)]
+
+    def __call__(self, *leaves: Any) -> tuple[Any, ...]:
+        out = self.fun(*self.merge(tree_unflatten(self.in_tree, leaves)))
+        outs, self.out_tree = tree_flatten(out)
+        return tuple(to_arrays(outs))
+
+
+class custom_jvp:  # noqa: N801 - JAX's name
+    """Decorator: give a function its forward-mode rule (from which reverse mode follows by transposition).
+
+    Args:
+      fun: the function.
+      nondiff_argnums: positions of arguments that are no arrays (functions, shapes); they come first in the rule.
+
+    Raises:
+      AttributeError: called without a rule. TypeError: the rule returns something else than a pair of equal
+      structures and types.
+
+    >>> import jaxlite as jax, jaxlite.numpy as jnp
+    >>> @jax.custom_jvp
+    ... def f(x):
+    ...     return jnp.sin(x)
+    >>> @f.defjvp
+    ... def f_jvp(primals, tangents):
+    ...     return f(*primals), 10.0 * tangents[0]
+    >>> float(jax.grad(f)(0.0))
+    10.0
+    """
+
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ) -> None:
+        check_callable(fun)
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = _with_names(fun, nondiff_argnums, nondiff_argnames)
+        self.jvp: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+        """Set the rule ``jvp(*nondiff, primals, tangents) -> (out, out_tangent)``; returns it."""
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Set one rule per argument: ``jvp_i(tangent_i, out, *primals) -> out tangent``; None means zero."""
+        if self.nondiff_argnums:
+            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+        def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+            out = self(*primals)
+            parts = [rule(t, out, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule]
+            leaves = [tree_flatten(p)[0] for p in parts]
+            tree = tree_structure(out)
+            if not parts:
+                return out, tree_unflatten(tree, [0.0 * x for x in tree_flatten(out)[0]])
+            total = [functools.reduce(lambda a, b: a + b, column) for column in zip(*leaves, strict=True)]
+            return out, tree_unflatten(tree, total)
+
+        self.defjvp(jvp)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.jvp is None:
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
+            )
+        resolved = _resolve(self.fun, args, kwargs)
+        flat = _Flat(self.fun, self.nondiff_argnums, resolved)
+        call = CustomJVP(self._flat_rule(flat), name_of(self.fun), self.symbolic_zeros)
+        outs = state.trace.process_custom(call, flat, to_arrays(flat.leaves))
+        assert flat.out_tree is not None
+        return tree_unflatten(flat.out_tree, outs)
+
+    def _flat_rule(self, flat: _Flat) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
+        jvp, name = self.jvp, name_of(self.fun)
+        assert jvp is not None
+
+        def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            given = tangents
+            if self.symbolic_zeros:
+                given = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
+            p = tuple(tree_unflatten(flat.in_tree, primals))
+            t = tuple(tree_unflatten(flat.in_tree, given))
+            pair = jvp(*flat.static, p, t)
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise TypeError(
+                    f"Custom JVP rule {name_of(jvp)} for function {name} must produce a pair (list or tuple of "
+                    f"length two) representing primal and tangent outputs, but got {pair}."
+                )
+            outs, out_tree = tree_flatten(pair[0])
+            out_ts, t_tree = tree_flatten(pair[1])
+            if out_tree != t_tree:
+                raise TypeError(
+                    f"Custom JVP rule {name_of(jvp)} for function {name} must produce primal and tangent outputs "
+                    f"with equal container (pytree) structures, but got {out_tree} and {t_tree} respectively."
+                )
+            flat.out_tree = out_tree
+            outs = to_arrays(outs)
+            checked = [_check_out_tangent(o, t) for o, t in zip(outs, out_ts, strict=True)]
+            return outs, checked
+
+        return rule
+
+
+class SymbolicZero:
+    """A tangent that is known to be zero, as rules defined with ``symbolic_zeros=True`` see it."""
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+        self.shape, self.dtype = aval.shape, aval.dtype
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.aval.str_short()})"
+
+
+def _check_out_tangent(out: Any, tangent: Any) -> Any:
+    expected = get_aval(out).to_tangent_aval()
+    if isinstance(tangent, SymbolicZero):
+        return Zero(expected)
+    if expected.dtype == dtypes.float0:
+        return Zero(expected)
+    (array,) = to_arrays([tangent])
+    found = get_aval(array)
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        raise TypeError(
+            "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. "
+            f"Expected {_short(expected)} (tangent type of {_short(get_aval(out))}) but got {_short(found)}."
+        )
+    return array
+
+
+def _short(aval: Any) -> str:
+    return f"{dtypes.name_of(aval.dtype)}[{','.join(map(str, aval.shape))}]"
+
+
+class custom_vjp:  # noqa: N801 - JAX's name
+    """Decorator: give a function its reverse-mode rule as a pair of functions.
+
+    ``f.defvjp(fwd, bwd)``: ``fwd(*args) -> (out, residuals)``, ``bwd(*nondiff, residuals, ct) -> cts`` with one
+    cotangent per differentiable argument (None for zero).
+
+    Args:
+      fun: the function.
+      nondiff_argnums: positions of arguments that are no arrays; they come first in ``bwd``.
+
+    Raises:
+      AttributeError: called without rules. TypeError, ValueError: the rules return wrong structures or types.
+
+    >>> import jaxlite as jax, jaxlite.numpy as jnp
+    >>> @jax.custom_vjp
+    ... def clip_gradient(x):
+    ...     return x
+    >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (jnp.clip(ct, -1.0, 1.0),))
+    >>> float(jax.grad(lambda x: 5.0 * clip_gradient(x))(2.0))
+    1.0
+    """
+
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ) -> None:
+        check_callable(fun)
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = _with_names(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Set the two rules."""
+        self.fwd, self.bwd = fwd, bwd
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp."
+            )
+        resolved = _resolve(self.fun, args, kwargs)
+        flat = _Flat(self.fun, self.nondiff_argnums, resolved)
+        residual_tree: list[PyTreeDef] = []
+        call = CustomVJP(
+            self._flat_fwd(flat, residual_tree), self._flat_bwd(flat, residual_tree), name_of(self.fun)
+        )
+        outs = state.trace.process_custom(call, flat, to_arrays(flat.leaves))
+        assert flat.out_tree is not None
+        return tree_unflatten(flat.out_tree, outs)
+
+    def _flat_fwd(self, flat: _Flat, residual_tree: list[PyTreeDef]) -> Callable[..., Any]:
+        fwd, name = self.fwd, name_of(self.fun)
+        assert fwd is not None
+
+        def run(*leaves: Any) -> tuple[list[Any], list[Any]]:
+            pair = fwd(*flat.merge(tree_unflatten(flat.in_tree, leaves)))
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise TypeError(
+                    f"Custom VJP fwd rule {name_of(fwd)} for function {name} must produce a pair (list or tuple of "
+                    "length two) where the first element represents the primal output (equal to those of the "
+                    f"custom_vjp-decorated function {name}) and the second element represents residuals (i.e. "
+                    "values stored from the forward pass for use on the backward pass), but instead of a pair "
+                    f"the fwd rule {name_of(fwd)} produced {pair}."
+                )
+            outs, flat.out_tree = tree_flatten(pair[0])
+            residuals, tree = tree_flatten(pair[1])
+            residual_tree[:] = [tree]
+            return to_arrays(outs), to_arrays(residuals)
+
+        return run
+
+    def _flat_bwd(self, flat: _Flat, residual_tree: list[PyTreeDef]) -> Callable[..., Any]:
+        bwd = self.bwd
+        assert bwd is not None
+
+        def run(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            assert flat.out_tree is not None
+            ct = tree_unflatten(flat.out_tree, [instantiate(c) for c in cts])
+            out = bwd(*flat.static, tree_unflatten(residual_tree[0], residuals), ct)
+            return _check_bwd(out, flat)
+
+        return run
+
+
+def _check_bwd(out: Any, flat: _Flat) -> list[Any]:
+    """Return one flat cotangent per leaf of the primal arguments; None stands for zeros of a subtree."""
+    args = tree_unflatten(flat.in_tree, flat.leaves)
+    mismatch = not isinstance(out, tuple | list) or len(out) != len(args)
+    leaves: list[Any] = []
+    if not mismatch:
+        for ct, arg in zip(out, args, strict=True):
+            arg_leaves, tree = tree_flatten(arg)
+            if ct is None:
+                leaves += [Zero(get_aval(x).to_tangent_aval()) for x in arg_leaves]
+                continue
+            ct_leaves, ct_tree = tree_flatten(ct, is_leaf=lambda x: x is None)
+            if ct_tree != tree:
+                mismatch = True
+                break
+            leaves += [
+                Zero(get_aval(x).to_tangent_aval()) if c is None else c
+                for c, x in zip(ct_leaves, arg_leaves, strict=True)
+            ]
+    if mismatch:
+        raise TypeError(
+            "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the args "
+            "tuple of the primal function, and in particular must produce a tuple of length equal to the number "
+            f"of arguments to the primal function, but got bwd output structure {tree_structure(out)} for "
+            f"primal input structure {tree_structure(args)}."
+        )
+    paths = [p for p, _ in tree_flatten_with_path(args)[0]]
+    return [_check_ct(c, x, p) for c, x, p in zip(leaves, flat.leaves, paths, strict=True)]
+
+
+def _check_ct(ct: Any, primal: Any, path: Any) -> Any:
+    expected = get_aval(primal).to_tangent_aval()
+    if type(ct) is Zero or expected.dtype == dtypes.float0:
+        return Zero(expected)
+    (array,) = to_arrays([ct])
+    found = get_aval(array)
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        what = "shapes" if found.shape != expected.shape else "dtypes"
+        raise ValueError(
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal "
+            f"function, but at output{keystr(path)} the bwd rule produced an output of type {_short(found)} "
+            f"corresponding to an input of type {_short(get_aval(primal))}, so the {what} do not match"
+        )
+    return array
+
+
+def _with_names(fun: Any, nums: Sequence[int], names: Sequence[str]) -> tuple[int, ...]:
+    if isinstance(nums, int):
+        nums = (nums,)
+    if not names:
+        return tuple(nums)
+    if isinstance(names, str):
+        names = (names,)
+    parameters = list(inspect.signature(fun).parameters)
+    return tuple(sorted({*nums, *(parameters.index(n) for n in names)}))
+
+
+def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with ``fun(*args) -> (out, vjp_fun)`` as value and reverse-mode rule.
+
+    >>> import jaxlite as jax
+    >>> @jax.custom_gradient
+    ... def f(x):
+    ...     return x**2, lambda ct: (ct * 100.0,)
+    >>> float(jax.grad(f)(3.0))
+    100.0
+    """
+
+    @functools.wraps(fun)
+    def wrapped(*args: Any) -> Any:
+        return fun(*args)[0]
+
+    inner = custom_vjp(wrapped)
+
+    def bwd(args: Any, ct: Any) -> Any:
+        cts = fun(*args)[1](ct)
+        return tuple(cts) if isinstance(cts, tuple | list) else (cts,)
+
+    inner.defvjp(lambda *args: (fun(*args)[0], args), bwd)
+    return inner

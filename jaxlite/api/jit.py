@@ -1,0 +1,448 @@
+"""Stage 1 of 7, one call. In: a Python call of a jitted function. Out: its results, from the cache or compiled.
+
+The cache key is a structured object: argument types, tree, static values, settings. A hit costs a look-up, the
+allocation of the results and one native call. A miss traces (stage 2), then the pipeline compiles.
+Next: ``transforms/stage_out.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from jaxlite import errors, events
+from jaxlite.api.arguments import (
+    FlatFunction,
+    abstractify,
+    bad_argument,
+    check_callable,
+    code_of,
+    debug_info_of,
+    name_of,
+    signature_of,
+)
+from jaxlite.api.static_arguments import StaticSpec
+from jaxlite.diagnose.captured import capture
+from jaxlite.diagnose.hooks import when_hooks_change, wrap_runner
+from jaxlite.higher_order.jit import compiled, jit_p
+from jaxlite.language.array import ArrayImpl
+from jaxlite.language.avals import ShapedArray
+from jaxlite.language.jaxpr import ClosedJaxpr
+from jaxlite.language.pytree import tree_flatten, tree_unflatten
+from jaxlite.language.source import is_user_file
+from jaxlite.language.trace import EVAL_TRACE, Tracer, state
+from jaxlite.language.treedef import PyTreeDef
+from jaxlite.runtime.convert import to_data
+from jaxlite.settings import config
+from jaxlite.stages import Lowered, Traced, Wrapped
+from jaxlite.transforms.stage_out import hoist_consts, stage_out
+
+__all__ = ["CacheKey", "Entry", "JitFunction", "jit"]
+
+
+class CacheKey:
+    """What a compilation depends on. Two keys are equal if a compilation for one serves the other."""
+
+    __slots__ = ("_hash", "avals", "in_tree", "settings", "static")
+
+    def __init__(
+        self, avals: tuple[ShapedArray, ...], in_tree: PyTreeDef, static: tuple[Any, ...], settings: Any
+    ) -> None:
+        self.avals, self.in_tree, self.static, self.settings = avals, in_tree, static, settings
+        self._hash = hash((avals, in_tree, static, settings))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, CacheKey)
+            and self.avals == other.avals
+            and self.in_tree == other.in_tree
+            and self.settings is other.settings
+            and self.static == other.static
+        )
+
+
+class Entry:
+    """One compilation of a function: its key, its jaxpr, what it captured, and how to run it."""
+
+    __slots__ = (
+        "arg_names",
+        "captured",
+        "closed",
+        "compile_s",
+        "consts",
+        "hits",
+        "key",
+        "name",
+        "number",
+        "out_tree",
+        "trace_s",
+        "traced",
+    )
+
+    def __init__(
+        self, key: CacheKey, name: str, traced: ClosedJaxpr, out_tree: PyTreeDef, trace_s: float
+    ) -> None:
+        self.key, self.name, self.traced, self.out_tree, self.trace_s = key, name, traced, out_tree, trace_s
+        self.closed, self.consts = hoist_consts(traced)
+        self.arg_names = traced.jaxpr.debug_info.arg_names
+        self.compile_s = 0.0
+        self.hits = 0
+        self.number = 0
+        self.captured: Any = ()
+
+    @property
+    def compilation(self) -> Any:
+        """Data of every stage (compiles if nobody has called yet)."""
+        return compiled(self.closed, self.name)
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Run on concrete leaves and rebuild the result."""
+        datas = tuple([to_data(x, a) for x, a in zip(leaves, self.key.avals, strict=True)])
+        consts = tuple([c._data for c in self.consts])
+        outs = self.compilation.executable.run(consts + datas)
+        arrays = [ArrayImpl(o, a) for o, a in zip(outs, self.closed.out_avals, strict=True)]
+        return tree_unflatten(self.out_tree, arrays)
+
+    def fast_runner(self) -> Callable[[Sequence[ArrayImpl]], Any]:
+        """Return the shortest way for arguments that are all arrays and passed by position."""
+        run = self.compilation.executable.run
+        consts = tuple([c._data for c in self.consts])
+        avals = tuple(self.closed.out_avals)
+        out_tree = self.out_tree
+        if len(avals) == 1 and out_tree.num_nodes == 1:
+            aval = avals[0]
+            if not consts:
+                return lambda args: ArrayImpl(run(tuple([a._data for a in args]))[0], aval)
+            return lambda args: ArrayImpl(run((*consts, *[a._data for a in args]))[0], aval)
+
+        def general(args: Sequence[ArrayImpl]) -> Any:
+            outs = run((*consts, *[a._data for a in args]))
+            return tree_unflatten(out_tree, [ArrayImpl(o, a) for o, a in zip(outs, avals)])
+
+        return general
+
+
+class FunctionCache:
+    """All compilations of one function with one set of options; shared by equal ``jit(f)``."""
+
+    __slots__ = ("__weakref__", "entries", "fast", "in_progress", "lock", "n_traces")
+
+    def __init__(self) -> None:
+        self.entries: dict[CacheKey, Entry] = {}
+        self.fast: dict[Any, Callable[[Sequence[ArrayImpl]], Any]] = {}
+        self.lock = threading.Lock()
+        self.in_progress: dict[CacheKey, threading.Event] = {}
+        self.n_traces = 0
+        _all_caches.add(self)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.entries.clear()
+        self.fast.clear()
+
+
+_all_caches: weakref.WeakSet[FunctionCache] = weakref.WeakSet()
+_by_function: weakref.WeakKeyDictionary[Any, dict[Any, FunctionCache]] = weakref.WeakKeyDictionary()
+
+
+def cache_of(fun: Any, options: Any) -> FunctionCache:
+    """Return the cache of ``fun``: by identity; a bound method by its function and its object."""
+    owner: Any = fun
+    if isinstance(fun, types.MethodType):
+        # Each access makes a new bound method; the pair inside is what stays the same.
+        owner, options = fun.__self__, (fun.__func__, options)
+    try:
+        if type(owner).__hash__ is not object.__hash__ and not isinstance(owner, types.FunctionType):
+            return FunctionCache()  # equal but distinct owners must not share a trace
+        table = _by_function.setdefault(owner, {})
+        return table.setdefault(options, FunctionCache())
+    except TypeError:  # no weak references or no hash: the JitFunction keeps its own cache
+        return FunctionCache()
+
+
+def reset_fast_paths() -> None:
+    """Forget the fast runners of all functions, so that new hooks take effect."""
+    for cache in tuple(_all_caches):
+        cache.fast.clear()
+
+
+when_hooks_change(reset_fast_paths)
+
+
+class JitFunction(Wrapped):
+    """A function compiled per argument types. Made by ``jit``; call it like the function."""
+
+    def __init__(self, fun: Callable[..., Any], spec: StaticSpec, options: dict[str, Any]) -> None:
+        self._fun = fun
+        self._spec = spec
+        self._options = options
+        self._cache = cache_of(fun, (spec.key(), *sorted(options.items())))
+        self._fast = self._cache.fast
+        functools.update_wrapper(self, fun)
+        self.__wrapped__ = fun
+
+    def __repr__(self) -> str:
+        return f"<jaxlite.jit of {self._fun!r}>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    # --- the call ---
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and state.trace is EVAL_TRACE:
+            key: list[Any] = [config.frame.trace_key]
+            for a in args:
+                if type(a) is not ArrayImpl:
+                    break
+                key.append(a.aval)
+            else:
+                runner = self._fast.get(tuple(key))
+                if runner is not None:
+                    return runner(args)
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The general way: static arguments, containers, Python and NumPy values, traces."""
+        if config.frame.disable_jit:
+            return self._fun(*args, **kwargs)
+        key, leaves = self._key(args, kwargs)
+        entry = self._cache.entries.get(key)
+        missed = entry is None
+        if entry is None:
+            entry = self._make_entry(key, args, kwargs)
+        else:
+            entry.hits += 1
+        if state.trace is not EVAL_TRACE or any(isinstance(x, Tracer) for x in leaves):
+            outs = jit_p.bind_all(*entry.consts, *leaves, jaxpr=entry.closed, name=entry.name)
+            return tree_unflatten(entry.out_tree, outs)
+        if missed or not entry.compile_s:
+            start = time.perf_counter()
+            _ = entry.compilation
+            entry.compile_s = time.perf_counter() - start
+            if events.listeners:
+                events.publish(events.Compiled(self, entry, entry.compile_s))
+        out = wrap_runner(self, entry, entry.run)(leaves)
+        if not kwargs and not self._spec.nums and all(type(a) is ArrayImpl for a in args):
+            self._install_fast(key, entry)
+        return out
+
+    def _install_fast(self, key: CacheKey, entry: Entry) -> None:
+        self._fast[(key.settings, *key.avals)] = wrap_runner(self, entry, entry.fast_runner())
+
+    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CacheKey, list[Any]]:
+        spec = self._spec
+        if spec.is_empty:
+            dynamic: Any = (args, kwargs)
+            static: tuple[Any, ...] = ()
+        else:
+            dynamic, static = spec.split(args, kwargs)
+        leaves, in_tree = tree_flatten(dynamic)
+        try:
+            avals = tuple([x.aval if type(x) is ArrayImpl else abstractify(x) for x in leaves])
+        except TypeError:
+            self._raise_bad_argument(args, kwargs, dynamic)
+            raise
+        return CacheKey(avals, in_tree, static, config.frame.trace_key), leaves
+
+    def _raise_bad_argument(self, args: Any, kwargs: Any, dynamic: Any) -> None:
+        names = debug_info_of(self._fun, args, kwargs)
+        all_paths = dict.fromkeys(names.arg_names)
+        paths = list(all_paths)
+        every = tree_flatten((args, kwargs))[0]
+        for leaf in tree_flatten(dynamic)[0]:
+            try:
+                abstractify(leaf)
+            except TypeError:
+                position = next(i for i, x in enumerate(every) if x is leaf)
+                raise bad_argument(self._fun, leaf, paths[position]) from None
+
+    # --- a miss ---
+
+    def _make_entry(self, key: CacheKey, args: Any, kwargs: Any) -> Entry:
+        """Trace once; a second thread that needs the same key waits for the first."""
+        cache = self._cache
+        while True:
+            with cache.lock:
+                found = cache.entries.get(key)
+                if found is not None:
+                    return found
+                waiting = cache.in_progress.get(key)
+                if waiting is None or state.trace is not EVAL_TRACE:
+                    mine = cache.in_progress.setdefault(key, threading.Event())
+                    break
+            waiting.wait()
+        try:
+            entry = self._trace_entry(key, args, kwargs)
+        finally:
+            with cache.lock:
+                cache.in_progress.pop(key, None)
+            mine.set()
+        if not any(isinstance(c, Tracer) for c in entry.consts):
+            cache.entries[key] = entry
+        return entry
+
+    def _trace_entry(self, key: CacheKey, args: Any, kwargs: Any) -> Entry:
+        self._check_guards()
+        if events.listeners:
+            events.publish(events.CacheMiss(self, key))
+        start = time.perf_counter()
+        closed, flat = self._trace(key, args, kwargs)
+        assert flat.out_tree is not None
+        entry = Entry(key, name_of(self._fun), closed, flat.out_tree, time.perf_counter() - start)
+        if is_user_code(self._fun):
+            entry.captured = capture(self._fun)
+        self._cache.n_traces += 1
+        entry.number = self._cache.n_traces
+        if events.listeners:
+            events.publish(events.TraceEnded(self, entry.name, closed, entry.trace_s))
+        return entry
+
+    def _trace(self, key: CacheKey, args: Any, kwargs: Any) -> tuple[ClosedJaxpr, FlatFunction]:
+        info = debug_info_of(self._fun, *self._spec.without_static(args, kwargs))
+        fill = None if self._spec.is_empty else self._spec.filler(key.static)
+        flat = FlatFunction(self._fun, key.in_tree, info, "jit", fill)
+        if events.listeners:
+            events.publish(events.TraceStarted(self, info.function))
+        return stage_out(flat, key.avals, info), flat
+
+    def _check_guards(self) -> None:
+        if config.frame.no_tracing:
+            raise RuntimeError(
+                f"re-tracing function {name_of(self._fun)} for `jit`, but 'no_tracing' is set"
+            )
+        limit = self._options.get("max_traces")
+        if limit is not None and len(self._cache.entries) >= limit:
+            error = errors.RecompileError(
+                f"{name_of(self._fun)} reached max_traces={limit}: this call has new argument types.\n"
+                f"  Fix: see jaxlite.why_recompiled({name_of(self._fun)}), or raise max_traces."
+            )
+            error.code = "JL031"
+            raise error
+
+    def retraced_runner(self, entry: Entry) -> Callable[[Sequence[Any]], Any]:
+        """Forget ``entry``, trace its function for the same key, and return how to run the new entry."""
+        self._cache.entries.pop(entry.key, None)
+        self._fast.clear()
+
+        def run(leaves: Sequence[Any]) -> Any:
+            args, kwargs = tree_unflatten(entry.key.in_tree, leaves)
+            if not self._spec.is_empty:
+                args, kwargs = self._spec.filler(entry.key.static)(args, kwargs)
+            return self._call(tuple(args), kwargs)
+
+        return run
+
+    # --- looking at it ---
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for these arguments (values or ``ShapeDtypeStruct``) without running."""
+        key, _ = self._key(args, kwargs)
+        entry = self._cache.entries.get(key) or self._make_entry(key, args, kwargs)
+        return Traced(entry.traced, entry.name, key.in_tree, entry.out_tree, self, entry.trace_s)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower for these arguments."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Return shapes and dtypes of the results without computing them."""
+        return self.trace(*args, **kwargs).out_info
+
+    def clear_cache(self) -> None:
+        """Forget all compilations of this function."""
+        self._cache.clear()
+
+    def retrace(self) -> None:
+        """Forget all compilations, so that the next call reads globals and closures anew."""
+        self._cache.clear()
+
+    def _cache_size(self) -> int:
+        return len(self._cache.entries)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The compilations, oldest first."""
+        return tuple(self._cache.entries.values())
+
+    @property
+    def n_traces(self) -> int:
+        """How often the Python function was run on tracers."""
+        return self._cache.n_traces
+
+
+@overload
+def jit(fun: Callable[..., Any], /, **options: Any) -> JitFunction: ...
+@overload
+def jit(fun: None = None, /, **options: Any) -> Callable[[Callable[..., Any]], JitFunction]: ...
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    compiler_options: dict[str, Any] | None = None,
+    max_traces: int | None = None,
+) -> Any:
+    """Return ``fun`` compiled: traced once per combination of argument types, fused, run as native code.
+
+    Args:
+      fun: a pure function of arrays, Python numbers and containers (pytrees) of them.
+      static_argnums, static_argnames: arguments that are Python constants. They must be hashable; a new value
+        compiles again. Each is completed from the other by the function's signature.
+      donate_argnums, donate_argnames: accepted as in JAX; the CPU has no use for them.
+      keep_unused, device, backend, inline, in_shardings, out_shardings, compiler_options: accepted as in JAX.
+      max_traces: raise ``RecompileError`` before the trace that would be one too many.
+
+    Returns:
+      A callable with ``trace``, ``lower``, ``clear_cache`` and ``entries``; also usable as decorator
+      (``@jit``, ``@jit(static_argnames="n")``).
+
+    Raises:
+      TypeError: ``fun`` is not callable, an argument is no array, or the function returned something else.
+      ValueError: a static argument is not hashable, or ``static_argnums`` does not fit the signature.
+
+    >>> import jaxlite as jax, jaxlite.numpy as jnp
+    >>> f = jax.jit(lambda x: jnp.sin(x) ** 2 + jnp.cos(x) ** 2)
+    >>> f(jnp.arange(3.0)).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    options = {"max_traces": max_traces}
+
+    def decorate(function: Callable[..., Any]) -> JitFunction:
+        check_callable(function)
+        spec = StaticSpec.of(function, signature_of(function), static_argnums, static_argnames)
+        spec.check_donation(donate_argnums, donate_argnames)
+        return JitFunction(function, spec, options)
+
+    return decorate if fun is None else decorate(fun)
+
+
+def is_user_code(fun: Any) -> bool:
+    """Say whether ``fun`` is written by the user (its captured values are worth recording)."""
+    code = code_of(fun)
+    return code is not None and is_user_file(code.co_filename)
+
+
+def clear_caches() -> None:
+    """Forget every jitted function's compilations."""
+    for cache in tuple(_all_caches):
+        cache.clear()

@@ -1,0 +1,159 @@
+"""Stage 6 of 7, emit: how a vector loop is cut. In: For. Out: ``VectorPlan``, and ``Facts`` about code.
+
+A loop of n elements runs in pieces of w lanes. Extents are known, so there are no masks: if w does not
+divide n, the last piece is moved back to end at n and computes some elements twice. That changes nothing
+unless a sum would count them twice (then those lanes are blanked) or the kernel reads what it has written
+(then the rest runs as scalars). Next: ``llvm_kernel.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set as AbstractSet
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxlite.compiler.llvm_affine import Ranges
+from jaxlite.compiler.llvm_math import MATH_UNARY
+from jaxlite.compiler.llvm_text import is_half
+from jaxlite.kernel_ir.nodes import I64, Acc, Combine, Expr, For, If, Let, Set, Stmt, Store
+from jaxlite.kernel_ir.target import Target
+
+_IDEMPOTENT = frozenset({"min", "max", "and", "or"})
+#: Loop bodies of at most this many operations get several registers per operand.
+_SMALL_BODY = 16
+
+
+@dataclass(slots=True)
+class Facts:
+    """What a piece of code does to the world around it."""
+
+    stored: frozenset[str]
+    loaded: frozenset[str]
+    assigned: tuple[str, ...]  # accumulators, in order of first use
+    declared: frozenset[str]
+    has_set: bool
+    has_if: bool
+    has_loop: bool
+    values: tuple[Expr, ...]  # what it computes, without addresses
+
+
+def facts_of(body: tuple[Stmt, ...]) -> Facts:
+    """Return the facts about ``body``, nested statements included."""
+    all_statements = list(_flat(body))
+    values: list[Expr] = []
+    addresses: list[Expr] = []
+    for s in all_statements:
+        match s:
+            case Let(_, value) | Combine(_, value) | Set(_, value):
+                values.append(value)
+            case Acc(_, init, _):
+                values.append(init)
+            case Store(_, at, value):
+                values.append(value)
+                addresses.append(at)
+            case If(condition, _, _):
+                values.append(condition)
+            case For():
+                pass
+    assigned = dict.fromkeys(s.name for s in all_statements if isinstance(s, (Combine, Set)))
+    return Facts(
+        stored=frozenset(s.buffer for s in all_statements if isinstance(s, Store)),
+        loaded=frozenset(
+            e.attrs[0] for e in _distinct([*values, *addresses]) if e.kind == "load"
+        ),
+        assigned=tuple(assigned),
+        declared=frozenset(s.name for s in all_statements if isinstance(s, Acc)),
+        has_set=any(isinstance(s, Set) for s in all_statements),
+        has_if=any(isinstance(s, If) for s in all_statements),
+        has_loop=any(isinstance(s, For) for s in all_statements),
+        values=tuple(values),
+    )
+
+
+def _flat(body: Iterable[Stmt]) -> Iterator[Stmt]:
+    for s in body:
+        yield s
+        if isinstance(s, For):
+            yield from _flat(s.body)
+        elif isinstance(s, If):
+            yield from _flat(s.body)
+            yield from _flat(s.orelse)
+
+
+def _distinct(roots: Iterable[Expr], into_addresses: bool = True) -> Iterator[Expr]:
+    """Yield every node under ``roots`` once."""
+    seen: set[Expr] = set()
+    stack = list(roots)
+    while stack:
+        e = stack.pop()
+        if e in seen:
+            continue
+        seen.add(e)
+        yield e
+        if into_addresses or e.kind != "load":
+            stack.extend(e.args)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPlan:
+    """``main`` elements run in pieces of ``lanes``; the last piece starts at ``clamp`` if that is set."""
+
+    lanes: int
+    main: int
+    clamp: int | None
+    tail: Literal["none", "overlap", "scalar"]
+    rest: int
+
+
+def plan_vector_loop(
+    target: Target,
+    loop: For,
+    facts: Facts,
+    combiners: AbstractSet[str | None],
+    reads_stored: bool,
+    ranges: Ranges,
+) -> VectorPlan | None:
+    """Return how to cut ``loop``, None if it has to run as scalars."""
+    sets_outer = facts.has_set and any(n not in facts.declared for n in facts.assigned)
+    if facts.has_if or (sets_outer and None in combiners):
+        return None
+    n = loop.extent
+    lanes = _lanes(target, loop, facts, bool(combiners), ranges)
+    if lanes < 2:
+        return None
+    rest = n % lanes
+    if rest == 0:
+        return VectorPlan(lanes, n, None, "none", 0)
+    if reads_stored:
+        return VectorPlan(lanes, n - rest, None, "scalar", rest)
+    if combiners <= _IDEMPOTENT:
+        return VectorPlan(lanes, n, n - lanes, "none", 0)
+    return VectorPlan(lanes, n - rest, None, "overlap", rest)
+
+
+def _lanes(target: Target, loop: For, facts: Facts, reduces: bool, ranges: Ranges) -> int:
+    """Choose a power of two: registers of the widest element type, several if the body is small."""
+    widest, work, calls = 1, 0, 0
+    for e in _distinct(facts.values, into_addresses=False):
+        widest = max(widest, _element_bytes(e, ranges))
+        work += e.kind not in ("const", "index", "name")
+        calls += e.kind in ("unary", "binary") and e.attrs[0] in _CALLS
+    lanes = target.vector_bits // 8 // widest
+    if calls == 0 and work <= _SMALL_BODY:
+        factor = 4 if reduces or facts.has_loop else 2
+        while factor > 1 and loop.extent < 2 * factor * lanes:
+            factor //= 2
+        lanes *= factor
+    while lanes > loop.extent:
+        lanes //= 2
+    return lanes
+
+
+_CALLS = MATH_UNARY | {"pow", "atan2"}
+
+
+def _element_bytes(e: Expr, ranges: Ranges) -> int:
+    """Return the bytes of one lane of ``e`` in registers."""
+    if is_half(e.dtype) or (e.dtype == I64 and ranges.is_narrow(e)):
+        return 4
+    return e.dtype.itemsize // 2 if e.dtype.kind == "c" else e.dtype.itemsize

@@ -1,0 +1,4 @@
+"""stub"""
+from jaxlite.language.jaxpr import ClosedJaxpr
+def optimise(closed: ClosedJaxpr) -> ClosedJaxpr:
+    return closed

@@ -1,0 +1,152 @@
+"""``checkpoint``: a call whose inner values are computed again in the backward pass instead of saved.
+
+Residuals are the call's operands, plus what the policy allows to save. The recomputation sits behind an
+optimisation barrier, or common-subexpression elimination would undo it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxlite.higher_order.jit import (
+    batch_size,
+    compiled,
+    derived,
+    fill_zeros,
+    transpose_call,
+)
+from jaxlite.language.avals import ShapedArray
+from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from jaxlite.language.primitive import Primitive, Zero
+from jaxlite.primitives.families import ops
+from jaxlite.transforms.eval_jaxpr import eval_closed
+from jaxlite.transforms.jvp import jvp_jaxpr
+from jaxlite.transforms.linearize import linearize_jaxpr
+from jaxlite.transforms.stage_out import stage_out
+from jaxlite.transforms.vmap import batch_jaxpr
+
+
+class Checkpoint(Primitive):
+    """Call ``jaxpr``; ``policy(primitive, *avals, **params) -> bool`` says what may be saved (None: nothing)."""
+
+    name = "remat2"
+    role = "call"
+    call_param = "jaxpr"
+
+    def eqn_effects(self, params: dict[str, Any]) -> frozenset[str]:
+        """The effects are those of the body."""
+        effects: frozenset[str] = params["jaxpr"].effects
+        return effects
+
+    def abstract_eval(self, *avals: ShapedArray, jaxpr: ClosedJaxpr, **_: Any) -> Any:
+        return tuple(jaxpr.out_avals)
+
+    def impl(self, xp: Any, *arrays: Any, jaxpr: ClosedJaxpr, **_: Any) -> Any:
+        return compiled(jaxpr, "checkpoint").executable.run(arrays)
+
+    def jvp_rule(
+        self, primals: tuple[Any, ...], tangents: tuple[Any, ...], params: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        closed: ClosedJaxpr = params["jaxpr"]
+        nonzero = tuple([type(t) is not Zero for t in tangents])
+        jvp, out_nonzero = derived(
+            closed, ("jvp", nonzero), lambda: jvp_jaxpr(closed, nonzero, instantiate_outs=False)
+        )
+        given = [t for t in tangents if type(t) is not Zero]
+        outs = self.bind_all(*primals, *given, **{**params, "jaxpr": jvp})
+        n = len(closed.out_avals)
+        return outs[:n], fill_zeros(outs[n:], out_nonzero, closed.out_avals)
+
+    def linearize_rule(
+        self, primals: tuple[Any, ...], nonzero: Sequence[bool], params: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], Callable[..., tuple[Any, ...]]]:
+        closed: ClosedJaxpr = params["jaxpr"]
+        policy = params["policy"]
+        saving, again, out_nonzero = derived(
+            closed,
+            ("checkpoint", tuple(nonzero), policy, params["prevent_cse"]),
+            lambda: _split_body(closed, nonzero, policy, params["prevent_cse"]),
+        )
+        all_outs = self.bind_all(*primals, **{**params, "jaxpr": saving})
+        n = len(closed.out_avals)
+        saved = all_outs[n:]
+
+        def tangent_fn(*tangents: Any) -> tuple[Any, ...]:
+            changes = {"jaxpr": again, "differentiated": True}
+            outs = self.bind_all(*saved, *primals, *tangents, **{**params, **changes})
+            return fill_zeros(outs, out_nonzero, closed.out_avals)
+
+        return all_outs[:n], tangent_fn
+
+    def transpose(self, ct: Any, *operands: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+        return transpose_call(self, ct, operands, jaxpr, params)
+
+    def batch(
+        self, args: tuple[Any, ...], dims: tuple[int | None, ...], *, jaxpr: ClosedJaxpr, **params: Any
+    ) -> Any:
+        size = batch_size(args, dims)
+        batched, out_dims = derived(
+            jaxpr, ("batch", size, dims), lambda: batch_jaxpr(jaxpr, size, dims)
+        )
+        return self.bind_all(*args, jaxpr=batched, **params), tuple(out_dims)
+
+
+def _split_body(
+    closed: ClosedJaxpr, nonzero: Sequence[bool], policy: Any, prevent_cse: bool
+) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool]]:
+    """Return ``args -> (outs, saved)`` and ``(saved, args, tangents) -> out tangents`` that recomputes."""
+    marks = _saveable(closed.jaxpr, policy)
+    jaxpr = closed.jaxpr
+    saving = ClosedJaxpr(jaxpr.replace(outvars=[*jaxpr.outvars, *marks]), closed.consts)
+    n_saved, n_args = len(marks), len(closed.in_avals)
+    from_saved = _with_saved(closed, marks)
+    lin = linearize_jaxpr(from_saved, [*[False] * n_saved, *nonzero])
+    n_out = len(closed.out_avals)
+
+    def again(*values: Any) -> tuple[Any, ...]:
+        known = values[: n_saved + n_args]
+        if prevent_cse and known:
+            known = ops.optimization_barrier(*known)
+        outs = eval_closed(lin.primal, *known)
+        return eval_closed(lin.linear, *outs[n_out:], *values[n_saved + n_args :])
+
+    tangent_avals = [a.to_tangent_aval() for a, nz in zip(closed.in_avals, nonzero, strict=True) if nz]
+    avals = [*[v.aval for v in marks], *closed.in_avals, *tangent_avals]
+    return saving, stage_out(again, avals, jaxpr.debug_info), lin.out_nonzero
+
+
+def _saveable(jaxpr: Jaxpr, policy: Any) -> list[Var]:
+    """Return the results that the policy allows to save."""
+    if policy is None:
+        return []
+    marks: list[Var] = []
+    for eqn in jaxpr.eqns:
+        if policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params):
+            marks.extend(eqn.outvars)
+    return marks
+
+
+def _with_saved(closed: ClosedJaxpr, marks: Sequence[Var]) -> ClosedJaxpr:
+    """Return the jaxpr ``(saved, args) -> outs`` in which the marked results come from outside."""
+    if not marks:
+        return closed
+    jaxpr = closed.jaxpr
+    given = set(marks)
+    fresh = [Var(v.aval) for v in marks]
+    rename = dict(zip(marks, fresh, strict=True))
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if all(v in given for v in eqn.outvars) and not eqn.effects:
+            continue
+        ins = [a if type(a) is Literal else rename.get(a, a) for a in eqn.invars]  # type: ignore[arg-type]
+        eqns.append(eqn.replace(invars=ins))
+    outs = [a if type(a) is Literal else rename.get(a, a) for a in jaxpr.outvars]  # type: ignore[arg-type]
+    return ClosedJaxpr(
+        jaxpr.replace(invars=[*fresh, *jaxpr.invars], eqns=eqns, outvars=outs), closed.consts
+    )
+
+
+checkpoint_p = Checkpoint()
+
+__all__ = ["Checkpoint", "checkpoint_p"]

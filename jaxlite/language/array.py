@@ -1,0 +1,86 @@
+"""Concrete arrays. In: a NumPy or CuPy array. Out: the immutable ``Array`` a user holds.
+
+``Array`` is the type people test for (``isinstance(x, jax.Array)`` holds for tracers too); its operators
+and methods are installed by ``jaxlite.numpy`` at import. ``ArrayImpl`` holds data.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from jaxlite.language import dtypes
+from jaxlite.language.avals import ShapedArray
+
+Value: TypeAlias = Any  # an Array, a tracer, or something that converts to one
+
+
+class Array:
+    """An n-dimensional array of one dtype, immutable. Made by ``jaxlite.numpy`` functions."""
+
+    __slots__ = ()
+
+    aval: ShapedArray
+    # NumPy must hand over binary operations to us: np_array + array is ours, as in JAX.
+    __array_priority__ = 100
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each axis."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Element type."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype yields to others in promotion, as that of a Python number does."""
+        return self.aval.weak_type
+
+
+class ArrayImpl(Array):
+    """An array with data. ``_data`` is C-contiguous, aligned, in native byte order, and never written."""
+
+    __slots__ = ("__weakref__", "_data", "aval")
+
+    def __init__(self, data: Any, aval: ShapedArray) -> None:
+        self._data = data
+        self.aval = aval
+
+
+def from_numpy(data: Any, weak_type: bool = False) -> ArrayImpl:
+    """Wrap a fresh NumPy array that nobody else writes to (no copy unless it is not C-contiguous)."""
+    data = np.asarray(data)
+    if not data.flags.c_contiguous:
+        data = np.ascontiguousarray(data).reshape(data.shape)
+    return ArrayImpl(data, ShapedArray(data.shape, data.dtype, weak_type))
+
+
+def asarray_eager(value: Any) -> ArrayImpl:
+    """Convert a Python number, NumPy scalar or NumPy array to an ``ArrayImpl``; arrays are copied.
+
+    Python numbers become weakly typed; dtypes are canonicalized (64 bit to 32 unless x64 is on).
+    """
+    if type(value) is ArrayImpl:
+        return value
+    if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
+        weak = not isinstance(value, bool)
+        dtype = dtypes.dtype(value)
+    else:
+        weak = False
+        dtype = dtypes.canonicalize_dtype(np.asarray(value).dtype)
+    data = np.array(value, dtype=dtype, order="C", copy=True)
+    return ArrayImpl(data, ShapedArray(data.shape, dtype, weak))

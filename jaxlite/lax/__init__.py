@@ -1,0 +1,36 @@
+"""``jaxlite.lax``: the operations under ``jaxlite.numpy``, with ``jax.lax``'s names and signatures.
+
+Files, in reading order: ``operands`` (what counts as an array), ``elementwise``, ``shapes``, ``slicing``,
+``reductions``, ``linear_algebra``.
+
+Strict where NumPy is generous: dtypes must be equal, shapes too (a scalar, or an axis of length 1, may
+stand beside arrays), integers do not become floats. Each function completes its arguments as JAX does and
+binds one primitive; composites are few. Axes mostly count from the front.
+"""
+
+from jaxlite.lax.elementwise import *  # noqa: F403
+from jaxlite.lax.elementwise import __all__ as _elementwise
+from jaxlite.lax.linear_algebra import *  # noqa: F403
+from jaxlite.lax.linear_algebra import __all__ as _linear_algebra
+from jaxlite.lax.reductions import *  # noqa: F403
+from jaxlite.lax.reductions import __all__ as _reductions
+from jaxlite.lax.shapes import *  # noqa: F403
+from jaxlite.lax.shapes import __all__ as _shapes
+from jaxlite.lax.slicing import *  # noqa: F403
+from jaxlite.lax.slicing import __all__ as _slicing
+from jaxlite.primitives.indexing import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+
+__all__ = [
+    *_elementwise,
+    *_linear_algebra,
+    *_reductions,
+    *_shapes,
+    *_slicing,
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "ScatterDimensionNumbers",
+]

@@ -1,0 +1,419 @@
+"""Functions that make arrays. In: Python and NumPy values, shapes. Out: arrays.
+
+``array`` decides the dtype: Python numbers alone give a weakly typed scalar, lists take JAX's promotion of
+their elements, NumPy arrays keep theirs (64 bit shrinks to 32 unless x64 is on).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxlite import errors
+from jaxlite.language import dtypes
+from jaxlite.language.array import Array, ArrayImpl, Value, from_numpy
+from jaxlite.language.avals import ShapedArray, canonical_shape
+from jaxlite.language.trace import EVAL_TRACE, Tracer, state
+from jaxlite.lax import shapes
+from jaxlite.lax.operands import constant
+from jaxlite.numpy.promotion import (
+    as_operand,
+    broadcast_shapes,
+    broadcast_value,
+    check_arraylike,
+    retype,
+)
+
+__all__ = [
+    "array",
+    "asarray",
+    "copy",
+    "empty",
+    "empty_like",
+    "frombuffer",
+    "fromfile",
+    "fromfunction",
+    "fromiter",
+    "fromstring",
+    "full",
+    "full_like",
+    "load",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+_PYTHON_NUMBERS = frozenset(dtypes.PYTHON_SCALARS)
+
+
+def array(
+    object: Any,  # noqa: A002 - NumPy's name
+    dtype: Any = None,
+    *,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Value:
+    """Return an array of the numbers in ``object``.
+
+    Args:
+        object: a number, an array, or nested lists of them.
+        dtype: of the result; None takes that of the numbers.
+        copy: accepted; arrays cannot be changed, so it does not matter.
+        order: "K" or "C".
+        ndmin: axes of length 1 are put in front until there are so many axes.
+        device: where to put it.
+        out_sharding: only None (one device).
+
+    Raises:
+        ValueError: rows of different lengths, or None.
+        TypeError: something that is no number.
+        OverflowError: a Python integer that does not fit.
+
+    Example:
+        >>> array([[1, 2], [3, 4]])
+        Array([[1, 2],
+               [3, 4]], dtype=int32)
+        >>> array([1, 2.5])
+        Array([1. , 2.5], dtype=float32)
+    """
+    if order not in (None, "K", "C"):
+        raise NotImplementedError("Only implemented for order='K'")
+    kind = None if dtype is None else dtypes.requested_dtype(dtype, "array")
+    out = _array(object, kind)
+    weak = dtype is None and out.aval.weak_type
+    out = retype(out, out.aval.dtype if kind is None else kind, weak)
+    if out is object and type(out) is ArrayImpl:
+        out = ArrayImpl(out._data, out.aval)
+    if ndmin > out.ndim:
+        out = shapes.expand_dims(out, tuple(range(ndmin - out.ndim)))
+    return out
+
+
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Value:
+    """Return ``a`` as an array; an array of the right dtype is returned as it is.
+
+    Example:
+        >>> asarray(3.5)
+        Array(3.5, dtype=float32, weak_type=True)
+    """
+    if isinstance(a, Array) and dtype is None and not copy:
+        return a
+    return array(a, dtype, order=order, copy=bool(copy))
+
+
+def _array(value: Any, dtype: Any) -> Value:
+    """Return ``value`` as an array; ``dtype`` steers conversion of lists but is not applied to arrays."""
+    if isinstance(value, Array):
+        return value
+    kind = type(value)
+    if kind in _PYTHON_NUMBERS:
+        return _from_number(value, dtype)
+    if value is None:
+        raise ValueError("None is not a valid value for jnp.array")
+    if hasattr(value, "__jax_array__"):
+        return _array(value.__jax_array__(), dtype)
+    if isinstance(value, list | tuple):
+        return _from_list(value, dtype)
+    return _from_data(value, dtype)
+
+
+def _from_number(value: Any, dtype: Any) -> Value:
+    kind = type(value)
+    if dtype is None:
+        return constant(value, dtypes.default_dtype(kind), kind is not bool)
+    if kind is int and dtypes.kind_of(dtype) in "iu":
+        return from_numpy(np.array(value, dtype))  # OverflowError in NumPy's words
+    return shapes.full((), value, dtype)
+
+
+def _from_data(value: Any, dtype: Any) -> Value:
+    data = np.asarray(value)
+    kind = dtypes.kind_of(data.dtype)
+    if kind not in "biufc0":
+        _raise_not_numeric(value, data)
+    target = dtypes.canonicalize_dtype(data.dtype)
+    if dtype is not None and not isinstance(dtype, dtypes.KeyDType) and dtype != target:
+        # Integers that fit neither would be truncated twice; one conversion is enough.
+        target = dtype if _is_direct(kind, dtypes.kind_of(dtype)) else target
+    with np.errstate(all="ignore"):
+        return from_numpy(np.array(data, dtype=target, order="C", copy=True))
+
+
+def _is_direct(source: str, target: str) -> bool:
+    return source in "iu" and target in "iu"
+
+
+def _raise_not_numeric(value: Any, data: Any) -> None:
+    if data.dtype.kind == "O" and data.ndim == 0 and not isinstance(value, np.ndarray):
+        raise TypeError(f"Value {value!r} of type {type(value)} is not a valid JAX type")
+    raise TypeError(
+        f"Value {value!r} with dtype {data.dtype} is not a valid JAX array type. "
+        "Only arrays of numeric types are supported by JAX."
+    )
+
+
+def _leaf_types(value: Any) -> set[type]:
+    """Return the types of the elements of nested lists."""
+    found = set(map(type, value))
+    nested = [t for t in found if issubclass(t, list | tuple)]
+    if nested:
+        found.difference_update(nested)
+        for item in value:
+            if isinstance(item, list | tuple):
+                found |= _leaf_types(item)
+    return found
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    for item in value:
+        if isinstance(item, list | tuple):
+            yield from _leaves(item)
+        else:
+            yield item
+
+
+def _from_list(value: Any, dtype: Any) -> Value:
+    kinds = _leaf_types(value)
+    if kinds <= _PYTHON_NUMBERS:
+        if dtype is None or dtypes.kind_of(dtype) == "k":
+            dtype = _default_of(kinds)
+        elif int in kinds and dtypes.kind_of(dtype) not in "iu":
+            dtype = _default_of(kinds) if dtypes.kind_of(dtype) == "b" else dtype
+        elif float in kinds and dtypes.kind_of(dtype) in "iu":
+            dtype = dtypes.default_dtype(float)
+        with np.errstate(all="ignore"):
+            return from_numpy(np.array(value, dtype))
+    if type(None) in kinds:
+        raise ValueError("None is not a valid value for jnp.array")
+    leaves = list(_leaves(value))
+    if any(isinstance(leaf, Array) or hasattr(leaf, "__jax_array__") for leaf in leaves):
+        return _stacked(value, dtype)
+    for leaf in leaves:
+        if isinstance(leaf, str | bytes) or dtypes.kind_of(np.asarray(leaf).dtype) not in "biufc":
+            _raise_not_numeric(leaf, np.asarray(leaf))
+    common = dtypes.result_type(*{_type_key(leaf) for leaf in leaves})
+    with np.errstate(all="ignore"):
+        return from_numpy(np.array(value).astype(common) if dtype is None else np.array(value))
+
+
+def _type_key(leaf: Any) -> Any:
+    return type(leaf) if type(leaf) in _PYTHON_NUMBERS else np.asarray(leaf).dtype
+
+
+def _default_of(kinds: set[type]) -> Any:
+    for kind in (complex, float, int, bool):
+        if kind in kinds:
+            return dtypes.default_dtype(kind)
+    return dtypes.default_dtype(float)
+
+
+def _stacked(value: Sequence[Any], dtype: Any) -> Value:
+    """Stack nested lists that hold arrays or tracers."""
+    parts = [_array(item, dtype) for item in value]
+    joined = {p.shape for p in parts}
+    if len(joined) > 1:
+        raise ValueError(
+            f"All input arrays must have the same shape. Got {', '.join(str(p.shape) for p in parts)}"
+            "\n  The elements of a list become rows of one array."
+        )
+    common, _ = dtypes.result_type(*[p.aval for p in parts], return_weak_type_flag=True)
+    rows = [shapes.expand_dims(retype(p, common), (0,)) for p in parts]
+    return shapes.concatenate(rows, 0)
+
+
+def copy(a: Any, order: str | None = None) -> Value:
+    """Return ``a`` as an array (arrays cannot be changed, so nothing needs copying)."""
+    check_arraylike("copy", a)
+    return array(a)
+
+
+# --- filled ---
+
+
+def _shape_of(shape: Any, name: str) -> tuple[int, ...]:
+    if isinstance(shape, Tracer):
+        _not_concrete(shape)
+    dims = canonical_shape(shape)
+    if any(d < 0 for d in dims):
+        raise ValueError(f"Shapes must have nonnegative sizes, got {dims} in jnp.{name}.")
+    return dims
+
+
+def _not_concrete(shape: Tracer) -> None:
+    if shape.concrete_value() is None and shape.ndim:
+        raise errors.ConcretizationTypeError(shape, "It was used as a shape.")
+
+
+def _filled(name: str, value: int, text: str) -> Callable[..., Value]:
+    def function(
+        shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+    ) -> Value:
+        dims = _shape_of(shape, name)
+        kind = dtypes.default_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, name)
+        if state.trace is EVAL_TRACE:
+            storage = dtypes.storage_dtype(kind)
+            data = np.zeros(dims, storage) if value == 0 else np.ones(dims, storage)
+            return ArrayImpl(data, ShapedArray(dims, kind))
+        return shapes.full(dims, value, kind)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"Return an array of ``shape`` (an int or ints) filled with {text}; float32 by default.\n\n"
+        "Raises:\n    TypeError: the shape is not known now or no shape."
+    )
+    return function
+
+
+zeros = _filled("zeros", 0, "0")
+ones = _filled("ones", 1, "1")
+empty = _filled("empty", 0, "unspecified values (0)")
+
+
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Value:
+    """Return an array of ``shape`` filled with ``fill_value`` (a number or an array that broadcasts).
+
+    Example:
+        >>> full((2, 2), 7)
+        Array([[7, 7],
+               [7, 7]], dtype=int32, weak_type=True)
+    """
+    check_arraylike("full", fill_value)
+    dims = _shape_of(shape, "full")
+    if np.ndim(fill_value) == 0 if not isinstance(fill_value, Array) else fill_value.ndim == 0:
+        return shapes.full(dims, fill_value, dtype)
+    values = asarray(fill_value, dtype)
+    return _to_shape(values, dims)
+
+
+def _to_shape(x: Value, shape: tuple[int, ...]) -> Value:
+    if x.shape == shape:
+        return x
+    broadcast_shapes("full", x.shape, shape)
+    return broadcast_value(x, shape)
+
+
+def _like(name: str, value: int, text: str) -> Callable[..., Value]:
+    def function(
+        a: Any,
+        dtype: Any = None,
+        shape: Any = None,
+        *,
+        device: Any = None,
+        out_sharding: Any = None,
+    ) -> Value:
+        _check_like(name, a)
+        return shapes.full_like(a, value, dtype, None if shape is None else _shape_of(shape, name))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"Return an array filled with {text} of the shape and dtype of ``a``; ``dtype`` and ``shape`` "
+        "replace them."
+    )
+    return function
+
+
+def _check_like(name: str, a: Any) -> None:
+    if not (hasattr(a, "dtype") and hasattr(a, "shape")):
+        check_arraylike(name, a)
+
+
+zeros_like = _like("zeros_like", 0, "0")
+ones_like = _like("ones_like", 1, "1")
+empty_like = _like("empty_like", 0, "unspecified values (0)")
+
+
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Value:
+    """Return an array filled with ``fill_value``, of the shape and dtype of ``a``.
+
+    Example:
+        >>> full_like(np.arange(2), 5)
+        Array([5, 5], dtype=int32)
+    """
+    _check_like("full_like", a)
+    check_arraylike("full_like", 0, fill_value)
+    target = None if shape is None else _shape_of(shape, "full_like")
+    if (fill_value.ndim if isinstance(fill_value, Array) else np.ndim(fill_value)) == 0:
+        return shapes.full_like(a, fill_value, dtype, target)
+    dims = tuple(np.shape(a)) if target is None else target
+    kind = dtypes.dtype(a, canonicalize=True) if dtype is None else dtype
+    return _to_shape(asarray(fill_value, kind), dims)
+
+
+# --- from elsewhere ---
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Value:
+    """Return the bytes of ``buffer`` read as ``dtype``."""
+    return asarray(np.frombuffer(buffer, dtypes.as_dtype(dtype), count, offset))
+
+
+def fromfile(*args: Any, **kwargs: Any) -> Value:
+    """Return an array read from a file, with the arguments of ``numpy.fromfile``."""
+    return asarray(np.fromfile(*args, **kwargs))
+
+
+def fromiter(*args: Any, **kwargs: Any) -> Value:
+    """Return an array of what an iterable gives, with the arguments of ``numpy.fromiter``."""
+    return asarray(np.fromiter(*args, **kwargs))
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Value:
+    """Return the numbers in ``string``, which ``sep`` separates."""
+    return asarray(np.fromstring(string, dtypes.as_dtype(dtype), count, sep=sep))
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Value:
+    """Return the array in a ``.npy`` file (a dict of arrays for ``.npz``)."""
+    out = np.load(file, *args, **kwargs)
+    return asarray(out) if isinstance(out, np.ndarray) else out
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+) -> Value:
+    """Return ``function`` of the index arrays of ``shape``.
+
+    Example:
+        >>> fromfunction(lambda i, j: i + j, (2, 2), dtype=int)
+        Array([[0, 1],
+               [1, 2]], dtype=int32)
+    """
+    dims = canonical_shape(shape)
+    kind = dtypes.requested_dtype(dtype, "fromfunction")
+    coordinates = [shapes.broadcasted_iota(kind, dims, axis) for axis in range(len(dims))]
+    return function(*coordinates, **kwargs)
+
+
+def index_of(value: Any, where: str) -> int:
+    """Return a number that must be known now as an int; the error names the argument."""
+    if isinstance(value, Tracer) and value.concrete_value() is None:
+        raise errors.ConcretizationTypeError(value, where)
+    return operator.index(value)
+
+
+__all__ += ["as_operand", "index_of"]

@@ -1,0 +1,570 @@
+"""What an index means. In: an array and what stands between the brackets. Out: the elements it selects.
+
+``parse`` turns the index into one item per axis (integers known now, slices, arrays of integers, new axes).
+Then the cheapest operation that does it is chosen: ``slice`` and ``rev`` when everything is known,
+``dynamic_slice`` for traced scalars beside contiguous slices, ``gather`` for the rest. ``plan`` describes the
+general case; ``at.py`` uses the same plan to write.
+
+Reading out of bounds clamps, as in JAX.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from jaxlite import errors
+from jaxlite.language import dtypes
+from jaxlite.language.array import Array, ArrayImpl, Value, asarray_eager, from_numpy
+from jaxlite.language.trace import EVAL_TRACE, Tracer, state
+from jaxlite.lax import elementwise, shapes, slicing
+from jaxlite.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from jaxlite.lax.operands import constant
+from jaxlite.numpy.promotion import broadcast_arrays_to, broadcast_shapes, broadcast_value, convert
+
+__all__ = ["Plan", "getitem", "parse", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewAxis:
+    """``None``: an axis of length 1 in the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """An integer known now, not negative unless it is out of bounds."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A slice: ``length`` elements ``start, start + step, ...``."""
+
+    start: int
+    step: int
+    length: int
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An array of integers (a NumPy array when its values are known now), counted from the front."""
+
+    indices: Any
+
+
+Item: TypeAlias = NewAxis | Fixed | Span | Taken
+
+_ISSUE = "See https://github.com/jax-ml/jax/issues/4564 for more information."
+
+
+def _as_tuple(idx: Any) -> tuple[Any, ...]:
+    if type(idx) is tuple:
+        return idx
+    if isinstance(idx, list) or (isinstance(idx, tuple) and not hasattr(idx, "shape")):
+        if isinstance(idx, tuple):
+            return tuple(idx)
+        nested = any(
+            i is None or i is Ellipsis or isinstance(i, slice | list | tuple) for i in idx
+        )
+        kind = "tuple" if nested else "array"
+        raise TypeError(
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; "
+            f"use `arr[{kind}(seq)]` instead of `arr[seq]`. {_ISSUE}"
+        )
+    return (idx,)
+
+
+def _is_bool(item: Any) -> bool:
+    if isinstance(item, bool | np.bool_):
+        return True
+    return isinstance(item, Array | np.ndarray) and item.dtype == np.bool_
+
+
+def _as_index(item: Any) -> Any:
+    """Return an item as int, slice, None, Ellipsis or an array; raise for anything else."""
+    if item is None or item is Ellipsis or isinstance(item, slice | int | Array):
+        return item
+    if isinstance(item, str):
+        raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
+    if isinstance(item, np.integer):
+        return int(item)
+    if isinstance(item, float | complex | np.generic | np.ndarray):
+        item = np.asarray(item)
+    elif isinstance(item, Sequence):
+        item = np.asarray(item) if len(item) else np.zeros((0,), np.int32)
+    elif hasattr(item, "__jax_array__"):
+        item = item.__jax_array__()
+    elif hasattr(item, "__index__"):
+        return operator.index(item)
+    else:
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean "
+            f"arrays are valid indices. Got {item}"
+        )
+    if item.ndim == 0 and item.dtype.kind in "iu":
+        return int(item)
+    return item
+
+
+def _check_kind(item: Any) -> None:
+    if dtypes.kind_of(item.dtype) not in "iub":
+        raise TypeError(
+            "Indexer must have integer or boolean type, got indexer with type "
+            f"{dtypes.name_of(item.dtype)}"
+        )
+
+
+def concrete_data(item: Any) -> np.ndarray[Any, Any] | None:
+    """Return the values of an array as NumPy data, None if they are not known now."""
+    if isinstance(item, np.ndarray):
+        return item
+    if isinstance(item, Tracer):
+        item = item.concrete_value()
+        if item is None:
+            return None
+    data: np.ndarray[Any, Any] = asarray_eager(item)._data
+    return data
+
+
+def _span(item: slice, size: int, position: int) -> Span:
+    try:
+        bounds = [_bound(b) for b in (item.start, item.stop, item.step)]
+    except errors.JAXTypeError:
+        raise IndexError(
+            f"Slice entries must be static integers. Got {_slice_text(item)} at position {position}"
+            "\n  The length of the result would depend on values that are not known while tracing."
+            "\n  Fix: lax.dynamic_slice_in_dim(x, start, length, axis) has a fixed length."
+        ) from None
+    start, stop, step = slice(*bounds).indices(size)
+    length = len(range(start, stop, step))
+    if length == 0 and step == 1:
+        start = min(max(start, 0), size)
+    return Span(start, step, length, length == size and step == 1)
+
+
+def _bound(value: Any) -> int | None:
+    if value is None:
+        return None
+    return operator.index(value)
+
+
+def _slice_text(item: slice) -> str:
+    def text(bound: Any) -> str:
+        if isinstance(bound, Tracer):
+            return f"{type(bound).__name__}({bound.aval})"
+        return repr(bound)
+
+    return f"slice({text(item.start)}, {text(item.stop)}, {text(item.step)})"
+
+
+def _mask_indices(mask: Any) -> tuple[np.ndarray[Any, Any], ...]:
+    data = concrete_data(mask) if isinstance(mask, Array | np.ndarray) else np.asarray(mask)
+    if data is None:
+        raise errors.NonConcreteBooleanIndexError(mask)
+    return np.nonzero(data)
+
+
+def parse(shape: tuple[int, ...], idx: Any) -> tuple[list[Item], tuple[int, ...]]:
+    """Return (items in order, shape of the operand they apply to).
+
+    The shape differs from the array's only for scalar bools (``x[True]``): each adds an axis of length 1.
+
+    Raises:
+        IndexError: too many indices, two ellipses, a mask of the wrong shape, a traced slice bound.
+        NonConcreteBooleanIndexError: a mask whose values are not known now.
+        TypeError: an index of another type.
+    """
+    entries = [_as_index(item) for item in _as_tuple(idx)]
+    consumed = 0
+    for entry in entries:
+        if entry is None or entry is Ellipsis:
+            continue
+        is_mask = _is_bool(entry)
+        consumed += np.ndim(entry) if is_mask and isinstance(entry, np.ndarray) else (
+            entry.ndim if is_mask and isinstance(entry, Array) else (0 if is_mask else 1)
+        )
+    if consumed > len(shape):
+        raise IndexError(
+            f"Too many indices: array is {len(shape)}-dimensional, but {consumed} were indexed"
+        )
+    dots = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    fill = [slice(None)] * (len(shape) - consumed)
+    place = dots[0] if dots else len(entries)
+    entries[place : place + len(dots)] = fill
+    return _items(shape, entries)
+
+
+def _items(shape: tuple[int, ...], entries: list[Any]) -> tuple[list[Item], tuple[int, ...]]:
+    items: list[Item] = []
+    expanded: list[int] = []
+    axis = 0
+    for position, entry in enumerate(entries):
+        if entry is None:
+            items.append(NewAxis())
+        elif isinstance(entry, slice):
+            items.append(_span(entry, shape[axis], position))
+            expanded.append(shape[axis])
+            axis += 1
+        elif _is_bool(entry):
+            rank = getattr(entry, "ndim", 0)
+            _check_mask(entry, shape, axis, rank, position)
+            if rank == 0:
+                items.append(Taken(np.asarray(_mask_indices(np.atleast_1d(_truth(entry)))[0])))
+                expanded.append(1)
+            items.extend(Taken(i.astype(np.int32)) for i in (_mask_indices(entry) if rank else ()))
+            expanded.extend(shape[axis : axis + rank])
+            axis += rank
+        else:
+            size = shape[axis]
+            items.append(_integer(entry, size, axis))
+            expanded.append(size)
+            axis += 1
+    return items, tuple(expanded)
+
+
+def _truth(entry: Any) -> np.ndarray[Any, Any]:
+    data = concrete_data(entry) if isinstance(entry, Array) else np.asarray(entry)
+    if data is None:
+        raise errors.NonConcreteBooleanIndexError(entry)
+    return data
+
+
+def _check_mask(mask: Any, shape: tuple[int, ...], axis: int, rank: int, position: int) -> None:
+    if rank and tuple(mask.shape) != tuple(shape[axis : axis + rank]):
+        raise IndexError(
+            f"boolean index did not match shape of indexed array in index {position}: "
+            f"got {tuple(mask.shape)}, expected {list(shape[axis : axis + rank])}"
+        )
+
+
+def _integer(entry: Any, size: int, axis: int) -> Item:
+    if isinstance(entry, int):
+        if size == 0:
+            raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+        return Fixed(entry + size if entry < 0 else entry)
+    _check_kind(entry)
+    if entry.ndim == 0 and size == 0:
+        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+    data = concrete_data(entry) if not isinstance(entry, Tracer) else None
+    if data is not None:
+        index = data.astype(np.int64 if data.dtype.itemsize == 8 else np.int32)
+        return Taken(np.where(index < 0, index + size, index).astype(np.int32))
+    return Taken(_from_front(entry, size))
+
+
+def _from_front(index: Value, size: int) -> Value:
+    """Count negative indices from the end."""
+    if dtypes.kind_of(index.dtype) == "u":
+        return convert(index, _INT32)
+    if index.dtype != _INT32:
+        index = convert(index, _INT32)
+    is_negative = elementwise.lt(index, constant(0, _INT32))
+    return elementwise.select_n(is_negative, index, elementwise.add(index, constant(size, _INT32)))
+
+
+_INT32 = np.dtype(np.int32)
+
+
+# --- reading ---
+
+
+def getitem(
+    x: Value,
+    idx: Any,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+    fill_value: Any = None,
+) -> Value:
+    """Return ``x[idx]``; indices out of bounds are clamped unless ``mode`` says otherwise."""
+    items, shape = parse(x.aval.shape, idx)
+    if shape != x.aval.shape:
+        x = shapes.reshape(x, shape)
+    fills = mode is not None and GatherScatterMode.from_any(mode) is GatherScatterMode.FILL_OR_DROP
+    taken = [item for item in items if isinstance(item, Taken)]
+    if not fills and not taken:
+        return _static(x, items)
+    if not fills and all(np.ndim(t.indices) == 0 for t in taken) and _is_contiguous(items):
+        return _dynamic(x, items)
+    return _gathered(x, items, indices_are_sorted, unique_indices, mode, fill_value)
+
+
+def _is_contiguous(items: list[Item]) -> bool:
+    return all(item.step == 1 for item in items if isinstance(item, Span))
+
+
+def _clamped(index: int, size: int) -> int:
+    return min(max(index, 0), size - 1)
+
+
+def _static(x: Value, items: list[Item]) -> Value:
+    if state.trace is EVAL_TRACE and type(x) is ArrayImpl:
+        return _static_eager(x, items)
+    shape = x.aval.shape
+    starts, limits, strides, squeezed, flipped, new = [], [], [], [], [], []
+    axis = rank = 0
+    for item in items:
+        match item:
+            case NewAxis():
+                new.append(rank)
+                rank += 1
+            case Fixed(index):
+                index = _clamped(index, shape[axis])
+                starts.append(index)
+                limits.append(index + 1)
+                strides.append(1)
+                squeezed.append(axis)
+                axis += 1
+            case Span(start, step, length, _):
+                low = start if step > 0 else start + (length - 1) * step
+                low = low if length else min(max(start, 0), shape[axis])
+                starts.append(low)
+                limits.append(low + (length - 1) * abs(step) + 1 if length else low)
+                strides.append(abs(step) if length > 1 else 1)
+                if step < 0 and length > 1:
+                    flipped.append(axis - len(squeezed))
+                axis += 1
+                rank += 1
+            case Taken():
+                raise AssertionError("only indices known now come here")
+    if tuple(limits) != shape or any(starts) or any(s != 1 for s in strides):
+        steps = None if all(s == 1 for s in strides) else tuple(strides)
+        x = slicing.slice(x, tuple(starts), tuple(limits), steps)
+    if squeezed:
+        x = shapes.squeeze(x, tuple(squeezed))
+    if flipped:
+        x = shapes.rev(x, tuple(flipped))
+    return shapes.expand_dims(x, tuple(new)) if new else x
+
+
+def _static_eager(x: ArrayImpl, items: list[Item]) -> ArrayImpl:
+    """Index NumPy data at once; a row of a contiguous array shares its memory (nobody writes to it)."""
+    key: list[Any] = []
+    axis = 0
+    for item in items:
+        match item:
+            case NewAxis():
+                key.append(None)
+                continue
+            case Fixed(index):
+                key.append(_clamped(index, x.aval.shape[axis]))
+            case Span(start, step, length, _):
+                stop = start + length * step
+                key.append(slice(start, stop if stop >= 0 else None, step) if length else slice(0, 0))
+            case Taken():
+                raise AssertionError("only indices known now come here")
+        axis += 1
+    data = x._data[tuple(key)]
+    if type(data) is not np.ndarray:
+        data = np.asarray(data, x._data.dtype)
+    if not data.flags.c_contiguous:
+        data = np.array(data, order="C", copy=True)
+    return ArrayImpl(data, x.aval.update(shape=data.shape))
+
+
+def _dynamic(x: Value, items: list[Item]) -> Value:
+    shape = x.aval.shape
+    starts: list[Any] = []
+    sizes, squeezed, new = [], [], []
+    axis = rank = 0
+    for item in items:
+        match item:
+            case NewAxis():
+                new.append(rank)
+                rank += 1
+                continue
+            case Span(start, _, length, _):
+                starts.append(constant(start, _INT32))
+                sizes.append(length)
+                rank += 1
+            case Fixed(index):
+                starts.append(constant(_clamped(index, shape[axis]), _INT32))
+            case Taken(index):
+                starts.append(
+                    constant(int(index), _INT32) if isinstance(index, np.ndarray | np.generic) else index
+                )
+        if not isinstance(item, Span):
+            sizes.append(1)
+            squeezed.append(axis)
+        axis += 1
+    out = slicing.dynamic_slice_strict(x, starts, tuple(sizes))
+    out = shapes.squeeze(out, tuple(squeezed))
+    return shapes.expand_dims(out, tuple(new)) if new else out
+
+
+def _gathered(
+    x: Value, items: list[Item], is_sorted: bool, is_unique: bool, mode: Any, fill_value: Any
+) -> Value:
+    p = plan(x.aval.shape, items)
+    if 0 in p.shape:
+        out = shapes.full(p.shape, 0, x.dtype)
+    else:
+        out = slicing.gather(
+            x,
+            p.indices,
+            GatherDimensionNumbers(p.window_dims, p.collapsed_dims, p.indexed_dims),
+            p.slice_sizes,
+            indices_are_sorted=is_sorted or p.is_sorted,
+            unique_indices=is_unique or p.is_unique,
+            mode=GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else mode,
+            fill_value=fill_value,
+        )
+    return shapes.expand_dims(out, p.new_axes) if p.new_axes else out
+
+
+# --- the general plan ---
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to gather from, or scatter to, an operand.
+
+    ``indices``: i32[*batch, k], the k indexed axes being ``indexed_dims`` of the operand.
+    ``shape``: of the result without new axes; ``window_dims`` are its axes that slices filled.
+    ``new_axes``: where axes of length 1 go in the final result of shape ``full_shape``.
+    """
+
+    indices: Value
+    indexed_dims: tuple[int, ...]
+    collapsed_dims: tuple[int, ...]
+    window_dims: tuple[int, ...]
+    slice_sizes: tuple[int, ...]
+    shape: tuple[int, ...]
+    new_axes: tuple[int, ...]
+    full_shape: tuple[int, ...]
+    is_sorted: bool
+    is_unique: bool
+
+
+def plan(shape: tuple[int, ...], items: list[Item]) -> Plan:
+    """Return the plan for ``items`` on an operand of ``shape``."""
+    taken = [item.indices for item in items if isinstance(item, Taken)]
+    has_arrays = any(np.ndim(t) > 0 for t in taken)
+    common = broadcast_shapes("indexing", *[tuple(np.shape(t)) for t in taken]) if taken else ()
+    advanced = [
+        k
+        for k, item in enumerate(items)
+        if isinstance(item, Taken) or (has_arrays and isinstance(item, Fixed))
+    ]
+    together = not advanced or advanced == list(range(advanced[0], advanced[-1] + 1))
+    builder = _Builder(shape, common, at_front=not together)
+    for k, item in enumerate(items):
+        builder.add(item, is_first=bool(advanced) and k == advanced[0], is_advanced=k in advanced)
+    return builder.finish(is_simple=not common)
+
+
+class _Builder:
+    """Collects, axis by axis, what a ``Plan`` needs."""
+
+    def __init__(self, shape: tuple[int, ...], common: tuple[int, ...], at_front: bool) -> None:
+        self.operand_shape = shape
+        self.common = common
+        self.result: list[int] = []  # lengths of the result's axes, new axes left out
+        self.full: list[int] = []  # lengths with the new axes
+        self.new_axes: list[int] = []
+        self.windows: list[int] = []  # axes of the result that are windows
+        self.sizes: list[int] = []
+        self.collapsed: list[int] = []
+        self.parts: list[tuple[int, Any, tuple[int, ...]]] = []  # (operand axis, indices, result axes)
+        self.axis = 0
+        self.common_axes: tuple[int, ...] = ()
+        if at_front:
+            self._place_common()
+
+    def _place_common(self) -> None:
+        self.common_axes = tuple(range(len(self.result), len(self.result) + len(self.common)))
+        self.result.extend(self.common)
+        self.full.extend(self.common)
+        self.is_placed = True
+
+    is_placed = False
+
+    def add(self, item: Item, is_first: bool, is_advanced: bool) -> None:
+        if is_first and not self.is_placed:
+            self._place_common()
+        match item:
+            case NewAxis():
+                self.new_axes.append(len(self.full))
+                self.full.append(1)
+                return
+            case Fixed(index):
+                self.parts.append((self.axis, np.asarray(index, np.int32), ()))
+            case Taken(indices):
+                self.parts.append((self.axis, indices, self.common_axes))
+            case Span(start, step, length, whole):
+                if step == 1:
+                    if not whole:
+                        self.parts.append((self.axis, np.asarray(start, np.int32), ()))
+                    self.windows.append(len(self.result))
+                    self.sizes.append(length)
+                else:
+                    steps = start + step * np.arange(length, dtype=np.int32)
+                    self.parts.append((self.axis, steps.astype(np.int32), (len(self.result),)))
+                self.result.append(length)
+                self.full.append(length)
+        if not (isinstance(item, Span) and item.step == 1):
+            self.collapsed.append(self.axis)
+            self.sizes.append(1)
+        self.axis += 1
+
+    def finish(self, is_simple: bool) -> Plan:
+        batch_axes = [a for a in range(len(self.result)) if a not in self.windows]
+        batch = tuple(self.result[a] for a in batch_axes)
+        where = {a: k for k, a in enumerate(batch_axes)}
+        columns = []
+        for _, indices, axes in self.parts:
+            used = axes[len(axes) - np.ndim(indices) :]
+            columns.append((indices, tuple(where[a] for a in used)))
+        increasing = all(
+            np.ndim(i) == 0 or (isinstance(i, np.ndarray) and bool(np.all(np.diff(i) > 0)))
+            for i, _ in columns
+        )
+        return Plan(
+            indices=_index_array(columns, batch),
+            indexed_dims=tuple(axis for axis, _, _ in self.parts),
+            collapsed_dims=tuple(self.collapsed),
+            window_dims=tuple(self.windows),
+            slice_sizes=tuple(self.sizes),
+            shape=tuple(self.result),
+            new_axes=tuple(self.new_axes),
+            full_shape=tuple(self.full),
+            is_sorted=is_simple and increasing,
+            is_unique=is_simple,
+        )
+
+
+def _index_array(columns: list[tuple[Any, tuple[int, ...]]], batch: tuple[int, ...]) -> Value:
+    """Stack index columns, each broadcast to ``batch`` along its axes, to i32[*batch, k]."""
+    if all(isinstance(indices, np.ndarray) for indices, _ in columns):
+        out = np.zeros((*batch, len(columns)), np.int32)
+        for k, (indices, axes) in enumerate(columns):
+            lengths = [1] * len(batch)
+            for axis, length in zip(axes, np.shape(indices), strict=True):
+                lengths[axis] = length
+            out[..., k] = indices.reshape(lengths)
+        return from_numpy(out)
+    stacked = [
+        shapes.broadcast_in_dim(
+            from_numpy(i) if isinstance(i, np.ndarray) else i,
+            (*_lengths(i, axes, batch), 1),
+            axes,
+        )
+        for i, axes in columns
+    ]
+    return stacked[0] if len(stacked) == 1 else shapes.concatenate(stacked, len(batch))
+
+
+def _lengths(indices: Any, axes: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+    return batch
+
+
+__all__ += ["broadcast_arrays_to", "broadcast_value", "concrete_data"]

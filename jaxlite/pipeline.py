@@ -1,0 +1,93 @@
+"""The spine: stages 4 to 6 of 7 in five calls. In: a closed jaxpr. Out: ``Compilation``, every stage kept.
+
+    jaxpr -> optimise -> fuse -> lower -> plan memory -> emit -> load -> executable
+
+``JAXLITE_CHECK=1`` runs the checkers between the stages; ``JAXLITE_DUMP=jaxpr,fuse,kernel,source`` writes
+their text to a folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, TypeVar
+
+import numpy as np
+
+from jaxlite import events
+from jaxlite.compiler.block import consts_of
+from jaxlite.compiler.emit_llvm import emit_llvm
+from jaxlite.compiler.fuse import fuse
+from jaxlite.compiler.lower import lower
+from jaxlite.compiler.optimise import optimise
+from jaxlite.compiler.plan import FusionPlan
+from jaxlite.compiler.plan_memory import plan_memory
+from jaxlite.kernel_ir.check import check_program
+from jaxlite.kernel_ir.program import Program
+from jaxlite.language.check import check_jaxpr
+from jaxlite.language.jaxpr import ClosedJaxpr
+from jaxlite.runtime.cpu import host_target, load
+from jaxlite.runtime.launch import Executable
+from jaxlite.settings import config
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What every stage made of one jaxpr, and how long it took. ``executable.run(datas)`` runs it."""
+
+    name: str
+    jaxpr: ClosedJaxpr
+    optimised: ClosedJaxpr
+    plan: FusionPlan
+    program: Program
+    consts: tuple[np.ndarray[Any, Any], ...]
+    text: str
+    executable: Executable
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def compile_jaxpr(closed: ClosedJaxpr, *, name: str = "main") -> Compilation:
+    """Return the executable of ``closed`` with every stage on the way.
+
+    The executable takes one C-contiguous array per argument of the jaxpr; its constants are inside.
+    """
+    seconds: dict[str, float] = {}
+    optimised = _stage(name, "optimise", seconds, lambda: optimise(closed))
+    plan = _stage(name, "fuse", seconds, lambda: fuse(optimised))
+    program, values = _stage(name, "lower", seconds, lambda: lower(plan, name))
+    program = _stage(name, "plan_memory", seconds, lambda: plan_memory(program))
+    if config.frame.check:
+        check_jaxpr(optimised)
+        check_program(program)
+    target = host_target()
+    text = _stage(name, "emit", seconds, lambda: emit_llvm(program, target))
+    consts = tuple(map(consts_of, values))
+    executable = _stage(name, "load", seconds, lambda: load(text, program, consts))
+    if config.frame.dump:
+        _dump(name, {"jaxpr": optimised, "fuse": plan, "kernel": program, "source": text})
+    return Compilation(name, closed, optimised, plan, program, consts, text, executable, seconds)
+
+
+def _stage(name: str, stage: str, seconds: dict[str, float], run: Callable[[], T]) -> T:
+    """Run one stage, note its time, tell the listeners."""
+    start = perf_counter()
+    result = run()
+    seconds[stage] = perf_counter() - start
+    if events.listeners:
+        events.publish(events.PassEnded(name, stage, seconds[stage]))
+    return result
+
+
+def _dump(name: str, stages: dict[str, Any]) -> None:
+    """Write the stages that ``JAXLITE_DUMP`` names as text files."""
+    folder = config.frame.dump_dir or "jaxlite_dump"
+    os.makedirs(folder, exist_ok=True)
+    wanted = config.frame.dump.split(",")
+    for stage, value in stages.items():
+        if stage in wanted or "all" in wanted:
+            with open(os.path.join(folder, f"{name}.{stage}.txt"), "w", encoding="utf-8") as file:
+                file.write(f"{value}\n")

@@ -1,0 +1,84 @@
+"""Eager evaluation: run a primitive on concrete arrays now. In: a primitive, operands. Out: arrays.
+
+Installed into ``language.trace`` at import (the first of the two inversions). Result types are predicted by
+``abstract_eval``, which also raises the user's errors before anything runs; predictions are cached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxlite.language import dtypes
+from jaxlite.language.array import ArrayImpl
+from jaxlite.language.avals import ShapedArray
+from jaxlite.language.primitive import Primitive, as_tuple
+from jaxlite.language.trace import Evaluator, install_evaluator, to_concrete
+from jaxlite.settings import config
+
+_predicted: dict[Any, tuple[ShapedArray, ...]] = {}
+_MAX_PREDICTED = 65536
+
+
+def predict(
+    primitive: Primitive, avals: tuple[ShapedArray, ...], params: dict[str, Any]
+) -> tuple[ShapedArray, ...]:
+    """Return the avals of the results, from the cache where the parameters are hashable."""
+    key: Any = (primitive, avals, *params.items()) if params else (primitive, avals)
+    try:
+        found = _predicted.get(key)
+    except TypeError:  # an unhashable parameter (a jaxpr's list, an array): predict anew
+        return as_tuple(primitive.abstract_eval(*avals, **params))
+    if found is None:
+        found = as_tuple(primitive.abstract_eval(*avals, **params))
+        if len(_predicted) >= _MAX_PREDICTED:
+            _predicted.clear()
+        _predicted[key] = found
+    return found
+
+
+class HostEvaluator(Evaluator):
+    """Runs ``impl`` on NumPy."""
+
+    def evaluate(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """Return the results as arrays of exactly the predicted types."""
+        arrays = [a if type(a) is ArrayImpl else to_concrete(a) for a in args]
+        avals = predict(primitive, tuple([a.aval for a in arrays]), params)
+        outs = as_tuple(primitive.impl(np, *[a._data for a in arrays], **params))
+        results = tuple([wrap(o, a) for o, a in zip(outs, avals, strict=True)])
+        if config.debug_nans or config.debug_infs:
+            check_finite(primitive.name, results)
+        return results
+
+
+def wrap(data: Any, aval: ShapedArray) -> ArrayImpl:
+    """Wrap what an ``impl`` returned as an array of type ``aval``."""
+    if type(data) is not np.ndarray:
+        data = np.asarray(data, dtype=dtypes.storage_dtype(aval.dtype))
+    if not data.flags.c_contiguous or not data.flags.aligned:
+        data = np.array(data, order="C", copy=True).reshape(data.shape)
+    assert data.shape == aval.shape, (data.shape, aval)
+    return ArrayImpl(data, aval)
+
+
+def check_finite(name: str, arrays: Sequence[ArrayImpl]) -> None:
+    """Raise FloatingPointError if a result has a NaN (``debug_nans``) or an infinity (``debug_infs``)."""
+    for array in arrays:
+        if not dtypes.issubdtype(array.dtype, np.inexact):
+            continue
+        if config.debug_nans and bool(np.isnan(array._data).any()):
+            raise FloatingPointError(f"invalid value (nan) encountered in {name}")
+        if config.debug_infs and bool(np.isinf(array._data).any()):
+            raise FloatingPointError(f"invalid value (inf) encountered in {name}")
+
+
+def clear_predictions() -> None:
+    """Forget the cached result types."""
+    _predicted.clear()
+
+
+install_evaluator(HostEvaluator())

@@ -1,0 +1,153 @@
+"""Vectorisation. In: a function on flat values. Out: the function on a batch, one primitive at a time.
+
+A ``BatchTracer`` carries the batched array and where its batch dim is; each primitive's ``batch`` rule says
+how it acts on that. What does not depend on the batch is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxlite.language.avals import ShapedArray
+from jaxlite.language.jaxpr import ClosedJaxpr
+from jaxlite.language.primitive import Primitive, as_tuple
+from jaxlite.language.trace import Trace, Tracer, get_aval, leaked, state, use_trace
+from jaxlite.transforms.eval_jaxpr import eval_closed
+from jaxlite.transforms.stage_out import stage_out
+
+
+class BatchTracer(Tracer):
+    """``value`` has the batch at axis ``dim``; the user sees one example."""
+
+    __slots__ = ("dim", "value")
+
+    def __init__(self, trace: Trace, value: Any, dim: int) -> None:
+        aval = get_aval(value)
+        shape = aval.shape[:dim] + aval.shape[dim + 1 :]
+        super().__init__(trace, ShapedArray(shape, aval.dtype, aval.weak_type))
+        self.value = value
+        self.dim = dim
+
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval.str_short()}, batched={get_aval(self.value).str_short()}, dim={self.dim})"
+
+
+class BatchTrace(Trace):
+    """Carries a batch dim through every primitive. ``axis_name`` is what collectives refer to."""
+
+    __slots__ = ("axis_name", "axis_size")
+
+    def __init__(self, parent: Trace, axis_size: int, axis_name: Any = None) -> None:
+        super().__init__(parent)
+        self.axis_size = axis_size
+        self.axis_name = axis_name
+
+    def unbox(self, x: Any) -> tuple[Any, int | None]:
+        """Return the batched value and its batch dim (None: the same for every example)."""
+        if isinstance(x, Tracer):
+            if x._trace is self:
+                return x.value, x.dim  # type: ignore[attr-defined]
+            if not x._trace.is_live:
+                raise leaked(x)
+        return x, None
+
+    def box(self, outs: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, ...]:
+        """Wrap batched results."""
+        return tuple(
+            [o if d is None else BatchTracer(self, o, d) for o, d in zip(outs, dims, strict=True)]
+        )
+
+    def process(
+        self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """Apply the primitive's batch rule below."""
+        assert self.parent is not None
+        pairs = [self.unbox(a) for a in args]
+        values = tuple([v for v, _ in pairs])
+        dims = tuple([d for _, d in pairs])
+        with use_trace(self.parent):
+            if all(d is None for d in dims):
+                return primitive.bind_all(*values, **params)
+            outs, out_dims = primitive.batch(values, dims, **params)
+        outs = as_tuple(outs)
+        return self.box(outs, out_dims if type(out_dims) is tuple else (out_dims,) * len(outs))
+
+    def process_custom(
+        self, call: Any, fun: Callable[..., tuple[Any, ...]], args: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Batch the function and the user's derivative rule."""
+        assert self.parent is not None
+        pairs = [self.unbox(a) for a in args]
+        values = [v for v, _ in pairs]
+        dims = [d for _, d in pairs]
+        if all(d is None for d in dims):
+            with use_trace(self.parent):
+                return self.parent.process_custom(call, fun, values)
+        out_dims: list[int | None] = []
+        batched = batch_flat(fun, self.axis_size, dims, out_dims, self.axis_name)
+        new_call = call.batch(self.axis_size, dims, out_dims, self.axis_name)
+        with use_trace(self.parent):
+            outs = self.parent.process_custom(new_call, batched, values)
+        return self.box(outs, out_dims)
+
+
+def batch_flat(
+    fun: Callable[..., Sequence[Any]],
+    axis_size: int,
+    in_dims: Sequence[int | None],
+    out_dims: list[int | None],
+    axis_name: Any = None,
+) -> Callable[..., tuple[Any, ...]]:
+    """Return ``fun`` on batched flat values; each run writes the results' batch dims into ``out_dims``."""
+
+    def batched(*values: Any) -> tuple[Any, ...]:
+        trace = BatchTrace(state.trace, axis_size, axis_name)
+        boxed = [
+            v if d is None else BatchTracer(trace, v, d) for v, d in zip(values, in_dims, strict=True)
+        ]
+        try:
+            with use_trace(trace):
+                outs = fun(*boxed)
+            pairs = [trace.unbox(o) for o in outs]
+        finally:
+            trace.is_live = False
+        out_dims[:] = [d for _, d in pairs]
+        return tuple([v for v, _ in pairs])
+
+    return batched
+
+
+def batch_jaxpr(
+    closed: ClosedJaxpr,
+    axis_size: int,
+    in_dims: Sequence[int | None],
+    force_out: bool | Sequence[bool] = False,
+    move: Callable[[Any, int | None, int], Any] | None = None,
+    axis_name: Any = None,
+) -> tuple[ClosedJaxpr, list[int | None]]:
+    """Return the jaxpr on batched arguments (batch dims ``in_dims``) and the batch dims of its results.
+
+    ``force_out`` asks for results to be batched at axis 0, for which ``move(x, dim, size)`` moves or
+    broadcasts the batch dim.
+    """
+    in_avals = [
+        a if d is None else ShapedArray((*a.shape[:d], axis_size, *a.shape[d:]), a.dtype, a.weak_type)
+        for a, d in zip(closed.in_avals, in_dims, strict=True)
+    ]
+    n_out = len(closed.out_avals)
+    force = [force_out] * n_out if isinstance(force_out, bool) else list(force_out)
+    dims: list[int | None] = []
+
+    def run(*values: Any) -> list[Any]:
+        fun = batch_flat(lambda *xs: eval_closed(closed, *xs), axis_size, in_dims, dims, axis_name)
+        outs = list(fun(*values))
+        for i, must in enumerate(force):
+            if must:
+                assert move is not None
+                outs[i] = move(outs[i], dims[i], axis_size)
+                dims[i] = 0
+        return outs
+
+    jaxpr = stage_out(run, in_avals, closed.jaxpr.debug_info)
+    return jaxpr, list(dims)

@@ -1,0 +1,118 @@
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import jaxlite
+from jaxlite.cli import doctor, parts
+from jaxlite.cli.main import main
+from jaxlite.version import __version__
+
+Hide = Callable[..., None]
+
+
+@pytest.fixture
+def hide(monkeypatch: pytest.MonkeyPatch) -> Hide:
+    """``hide("cupy")``: the module cannot be found; ``hide(cupy=True)``: it can."""
+
+    def apply(*gone: str, **there: bool) -> None:
+        real = parts.importlib.util.find_spec
+        known = dict.fromkeys(gone, False) | {k.replace("__", "."): v for k, v in there.items()}
+
+        def find_spec(name: str) -> object:
+            if name in known:
+                return object() if known[name] else None
+            return real(name)
+
+        monkeypatch.setattr(parts.importlib.util, "find_spec", find_spec)
+
+    return apply
+
+
+def test_a_healthy_machine_exits_with_0_and_shows_versions(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"jaxlite {__version__}, Python {sys.version.split()[0]} ")
+    lines = {tuple(line.split()[:2]) for line in printed.splitlines() if line.startswith("  ")}
+    assert {("cpu", "yes"), ("llvmlite", "yes"), ("numpy", "yes"), ("jupyterlab", "yes")} <= lines
+
+
+@pytest.mark.parametrize(
+    ("jit", "reason"),
+    [
+        (lambda f: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda f: lambda x: 8.0, "compiled code gave 8.0 for 3 * 2 + 1"),
+    ],
+)
+def test_a_broken_compiler_is_a_finding_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    jit: Callable[..., object],
+    reason: str,
+) -> None:
+    monkeypatch.setattr(jaxlite, "jit", jit)
+    assert main(["doctor"]) == 1
+    captured = capsys.readouterr()
+    assert f"cpu   no  {reason}\n" in captured.out
+    assert "  Fix: pip install " in captured.out
+    assert "Traceback" not in captured.out + captured.err
+
+
+def test_missing_parts_come_with_the_command_that_mends_them(
+    hide: Hide, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hide("matplotlib", "anywidget")
+    assert main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    assert "missing; curves in the notebooks" in printed
+    assert f"  Fix: {parts.PARTS['matplotlib'].mend}\n" in printed
+    assert "  Fix: pip install anywidget\n" in printed
+
+
+def test_cuda_reasons_come_in_the_order_in_which_things_are_needed(
+    hide: Hide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide(jaxlite__runtime__cuda=False)
+    assert doctor.check_cuda().fact == f"jaxlite {__version__} has no CUDA back end yet"
+
+    hide("cupy", jaxlite__runtime__cuda=True)
+    finding = doctor.check_cuda()
+    assert (finding.ok, finding.fact) == (False, "CuPy is not installed")
+    assert "jaxlite[cuda12]" in finding.mend
+
+    hide(cupy=True, jaxlite__runtime__cuda=True)
+
+    def no_driver() -> int:
+        raise RuntimeError("cudaErrorInsufficientDriver: too old\nmore")
+
+    gpu = SimpleNamespace(getDeviceCount=no_driver, getDeviceProperties=lambda i: {"name": b"H200"})
+    fake = SimpleNamespace(cuda=SimpleNamespace(runtime=gpu))
+    monkeypatch.setattr(doctor, "load", lambda name: fake)
+    assert doctor.check_cuda().fact == (
+        "no usable NVIDIA driver (cudaErrorInsufficientDriver: too old)"
+    )
+    gpu.getDeviceCount = lambda: 0
+    assert doctor.check_cuda().fact == "the driver sees no GPU"
+    gpu.getDeviceCount = lambda: 2
+    assert doctor.check_cuda() == doctor.Finding("cuda", True, "H200, H200")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+@pytest.mark.parametrize(
+    ("mode", "verdict"), [(0o700, "0700, private"), (0o755, "0755, NOT private. Fix: chmod 700 ")]
+)
+def test_the_cache_folder_shows_its_size_and_who_may_read_it(
+    tmp_path: Path, mode: int, verdict: str
+) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "a").write_bytes(b"x" * 2_500_000)
+    (tmp_path / "kernels" / "b").write_bytes(b"")
+    tmp_path.chmod(mode)
+    rows = dict(doctor.describe_folder(tmp_path))
+    assert rows["folder"] == str(tmp_path)
+    assert rows["content"] == "2 files, 2.5 MB"
+    assert rows["permission"].startswith(verdict)
