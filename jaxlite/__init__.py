@@ -29,6 +29,7 @@ from jaxlite.api.vmap import vmap
 from jaxlite.higher_order.compiled_call import clear_compiled as _clear_compiled
 from jaxlite.higher_order.jit import clear_derived as _clear_derived
 from jaxlite.language.array import Array
+from jaxlite.language import pretty as _pretty  # noqa: F401 - registers the printers of jaxprs
 from jaxlite.language.avals import ShapeDtypeStruct
 from jaxlite.runtime.array import clear_predictions as _clear_predictions
 from jaxlite.settings import (

@@ -19,7 +19,12 @@ class JaxliteError(Exception):
 
 
 class JAXTypeError(TypeError):
-    """A traced value was used where only a concrete one will do."""
+    """A traced value was used where only a concrete one will do.
+
+    ``depends_on`` are the names of the arguments that the value was computed from.
+    """
+
+    depends_on: tuple[str, ...] = ()
 
 
 class JAXIndexError(IndexError):
@@ -44,6 +49,7 @@ class ConcretizationTypeError(JAXTypeError):
                 "constant, or keep the computation in jaxlite.numpy."
             )
         super().__init__(message)
+        self.depends_on = _names(tracer)
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
@@ -62,6 +68,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
                 "(static_argnames) if it is a Python constant."
             )
         JAXTypeError.__init__(self, message)
+        self.depends_on = _names(tracer)
 
 
 class TracerIntegerConversionError(JAXTypeError):
@@ -79,6 +86,7 @@ class TracerIntegerConversionError(JAXTypeError):
                 "static (static_argnames)."
             )
         super().__init__(message)
+        self.depends_on = _names(tracer)
 
 
 class TracerArrayConversionError(JAXTypeError):
@@ -96,6 +104,13 @@ class TracerArrayConversionError(JAXTypeError):
                 "\n  Fix: use the function of the same name in jaxlite.numpy, or jaxlite.pure_callback."
             )
         super().__init__(message)
+
+
+class ConcreteShapeError(JAXTypeError):
+    """A shape made from a traced value: shapes must be known while tracing.
+
+    Broken: ``jit(lambda n: jnp.zeros(n))(3)``. Fixed: ``jit(lambda n: jnp.zeros(n), static_argnums=0)(3)``.
+    """
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
@@ -171,9 +186,20 @@ class CellError(JaxliteError):
     code = "JL010"
 
 
+def located(error: JaxliteError, code: str) -> Any:
+    """Return ``error`` with its JL code set."""
+    error.code = code
+    return error
+
+
 def _describe(tracer: Any) -> str:
     shape = ",".join(str(d) for d in tracer.aval.shape)
     return f"traced array with shape {tracer.aval.dtype}[{shape}]"
+
+
+def _names(tracer: Any) -> tuple[str, ...]:
+    depends_on = getattr(tracer, "depends_on", None)
+    return tuple(depends_on()) if depends_on is not None else ()
 
 
 def _origin(tracer: Any) -> str:

@@ -9,7 +9,7 @@ their text to a folder.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, TypeVar
@@ -25,9 +25,9 @@ from jaxlite.compiler.optimise import optimise
 from jaxlite.compiler.plan import FusionPlan
 from jaxlite.compiler.plan_memory import plan_memory
 from jaxlite.kernel_ir.check import check_program
-from jaxlite.kernel_ir.program import Program
+from jaxlite.kernel_ir.program import Branch, Copy, Loop, Program, Step, While
 from jaxlite.language.check import check_jaxpr
-from jaxlite.language.jaxpr import ClosedJaxpr
+from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from jaxlite.runtime.cpu import host_target, load
 from jaxlite.runtime.launch import Executable
 from jaxlite.settings import config
@@ -45,9 +45,55 @@ class Compilation:
     plan: FusionPlan
     program: Program
     consts: tuple[np.ndarray[Any, Any], ...]
-    text: str
+    source: str
     executable: Executable
     seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def n_operations(self) -> int:
+        """Number of operations the user's program asks for, calls inlined, loop bodies counted once."""
+        return count_operations(self.jaxpr.jaxpr)
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels, library and host calls in the text of the program (loop bodies once)."""
+        return sum(not isinstance(s, Copy) for s in leaf_steps(self.program.steps))
+
+    def text(self, stage: str) -> str:
+        """Return one stage as text: 'jaxpr', 'optimised', 'fusion', 'kernels' or 'llvm'."""
+        stages = {
+            "jaxpr": self.jaxpr,
+            "optimised": self.optimised,
+            "fusion": self.plan,
+            "kernels": self.program,
+            "llvm": self.source,
+        }
+        return str(stages[stage])
+
+
+def count_operations(jaxpr: Jaxpr) -> int:
+    """Return the number of equations of ``jaxpr``; a call counts as its body, a loop as itself and its body."""
+    total = 0
+    for eqn in jaxpr.eqns:
+        inner = [j.jaxpr if isinstance(j, ClosedJaxpr) else j for _, j in jaxprs_in_params(eqn.params)]
+        is_call = getattr(eqn.primitive, "role", "") == "call"
+        total += sum(map(count_operations, inner)) + (not is_call)
+    return total
+
+
+def leaf_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
+    """Yield the steps that do work, also those inside loops and branches."""
+    for step in steps:
+        match step:
+            case Loop(body=body):
+                yield from leaf_steps(body)
+            case While(cond=cond, body=body):
+                yield from leaf_steps(cond + body)
+            case Branch(branches=branches):
+                for branch in branches:
+                    yield from leaf_steps(branch)
+            case _:
+                yield step
 
 
 def compile_jaxpr(closed: ClosedJaxpr, *, name: str = "main") -> Compilation:

@@ -21,6 +21,7 @@ from jaxlite.language.pytree_prefix import prefix_errors
 from jaxlite.language.trace import get_aval
 from jaxlite.language.treedef import PyTreeDef
 from jaxlite.primitives.families import ops
+from jaxlite.primitives.select import clamp
 from jaxlite.settings import config
 from jaxlite.transforms.eval_jaxpr import eval_closed
 from jaxlite.transforms.stage_out import stage_out
@@ -122,7 +123,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     (index,) = to_arrays([index])
     index = ops.convert_element_type(index, np.dtype(np.int32), False)
-    index = ops.clamp(np.int32(0), index, np.int32(len(branches) - 1))
+    index = clamp(np.int32(0), index, np.int32(len(branches) - 1))
     leaves = to_arrays(tree_flatten(tuple(operands))[0])
     labels = tuple([f"branches[{i}]" for i in range(len(branches))])
     staged, out_tree = stage_branches(branches, operands, leaves, labels)

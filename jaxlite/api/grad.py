@@ -28,7 +28,6 @@ from jaxlite.language.primitive import Linear, Zero, instantiate, zeros_of
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
 from jaxlite.language.trace import get_aval
 from jaxlite.language.treedef import PyTreeDef
-from jaxlite.primitives.families import ops, scalar_like
 from jaxlite.transforms.eval_jaxpr import eval_jaxpr
 from jaxlite.transforms.jvp import jvp_flat
 from jaxlite.transforms.linearize import Linearized, linearize_flat
@@ -195,7 +194,7 @@ def _check_cotangent(ct: Any, out: ShapedArray) -> Any:
             f"but expected {_long(expected)} because the corresponding output of the differentiated "
             f"function had JAX type {_long(out)}"
         )
-    return to_arrays([ct])[0]
+    return ct if isinstance(ct, np.generic) else to_arrays([ct])[0]
 
 
 def _long(aval: ShapedArray) -> str:
@@ -370,8 +369,8 @@ def value_and_grad(
 
 
 def one_like(x: Any) -> Any:
-    """Return the scalar 1 of ``x``'s type: the cotangent that a gradient starts from."""
-    return ops.broadcast_in_dim(scalar_like(get_aval(x).to_tangent_aval(), 1), (), ())
+    """Return the scalar 1 of ``x``'s type (a literal): the cotangent that a gradient starts from."""
+    return np.asarray(1, get_aval(x).dtype)[()]
 
 
 def grad(

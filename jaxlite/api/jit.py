@@ -73,6 +73,7 @@ class Entry:
     """One compilation of a function: its key, its jaxpr, what it captured, and how to run it."""
 
     __slots__ = (
+        "__weakref__",
         "arg_names",
         "captured",
         "closed",
@@ -439,7 +440,7 @@ def jit(
 def is_user_code(fun: Any) -> bool:
     """Say whether ``fun`` is written by the user (its captured values are worth recording)."""
     code = code_of(fun)
-    return code is not None and is_user_file(code.co_filename)
+    return code is not None and is_user_file(code.co_filename) and not code.co_filename.startswith("<jit cell")
 
 
 def clear_caches() -> None:

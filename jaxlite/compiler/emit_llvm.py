@@ -14,9 +14,10 @@ Next: ``runtime/cpu.py``.
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from jaxlite.compiler import llvm_library
+from jaxlite.compiler.llvm_cost import Costs
 from jaxlite.compiler.llvm_kernel import emit_kernel
 from jaxlite.compiler.llvm_text import Code, Module
 from jaxlite.kernel_ir.nodes import Kernel
@@ -33,7 +34,12 @@ from jaxlite.kernel_ir.program import (
     View,
     While,
 )
-from jaxlite.kernel_ir.target import ENTRY, HOST_FAILED, INTERRUPTED, Target
+from jaxlite.kernel_ir.target import ENTRY, HOST_FAILED, INTERRUPTED, OK, Target
+
+#: Programs that are shorter keep the GIL.
+_SHORT_NS: Final = 10_000.0
+#: Time between two looks for signals.
+_POLL_NS: Final = 1_000_000.0
 
 
 def emit_llvm(program: Program, target: Target) -> str:
@@ -63,19 +69,31 @@ class _Entry:
         self.bases: dict[str, str] = {}
         self.counters: dict[str, str] = {}
         self.kernels: dict[tuple[Kernel, tuple[tuple[str, str], ...]], str] = {}
+        self.costs = Costs()
         self.host_calls = 0
+        self.polls = 0
+        self.thread_state = ""  # what PyEval_SaveThread returned, where the GIL is released
         self.failed = self.code.new_block("failed")
         self.interrupted = self.code.new_block("interrupted")
 
     def function(self) -> str:
         """Return the text of the entry function; kernels go to the module on the way."""
         self._read_arguments()
+        if self.costs.steps_ns(self.program.steps) > _SHORT_NS:
+            save = self.module.declare("PyEval_SaveThread", "ptr")
+            self.thread_state = self.code.put(f"call ptr {save}()")
         self.steps(self.program.steps)
-        self.code.do("ret i32 0")
+        self._return(OK)
         for block, status in ((self.failed, HOST_FAILED), (self.interrupted, INTERRUPTED)):
             self.code.place(block)
-            self.code.do(f"ret i32 {status}")
+            self._return(status)
         return f"define i32 @{ENTRY}(ptr %args) #0 {{\n{self.code.body()}\n}}"
+
+    def _return(self, status: int) -> None:
+        if self.thread_state:
+            restore = self.module.declare("PyEval_RestoreThread", "void", "ptr")
+            self.code.do(f"call void {restore}(ptr {self.thread_state})")
+        self.code.do(f"ret i32 {status}")
 
     def _read_arguments(self) -> None:
         """Load every data pointer that some step uses."""
@@ -86,7 +104,9 @@ class _Entry:
         if program.workspace_bytes:
             workspace = self._pointer(len(names))
             for b in program.buffers:
-                if b.kind == "temp":
+                if b.kind == "temp" and b.offset_bytes == 0:
+                    self.bases[b.name] = workspace
+                elif b.kind == "temp":
                     at = f"getelementptr i8, ptr {workspace}, i64 {b.offset_bytes}"
                     self.bases[b.name] = code.put(at)
         self.host_slot = len(names) + 1
@@ -212,6 +232,9 @@ class _Entry:
         counter = put(f"sub i64 {step.trip - 1}, {i}") if step.reverse else i
         self.counters[step.counter] = counter
         self.steps(step.body)
+        turn_ns = self.costs.steps_ns(step.body)
+        if step.trip * turn_ns > _POLL_NS:
+            self._poll(turn_ns)
         following = put(f"add nuw nsw i64 {i}, 1")
         more = put(f"icmp ult i64 {following}, {step.trip}")
         code.do(f"br i1 {more}, label %{header.label}, label %{after.label}")
@@ -230,8 +253,31 @@ class _Entry:
         code.do(f"br i1 {go_on}, label %{body.label}, label %{after.label}")
         code.place(body)
         self.steps(step.body)
+        self._poll(self.costs.steps_ns(step.cond) + self.costs.steps_ns(step.body))
         code.do(f"br label %{header.label}")
         code.place(after)
+
+    def _poll(self, turn_ns: float) -> None:
+        """Look for signals (Ctrl-C) about once in ``_POLL_NS``, given the time of one turn of a loop."""
+        code, put, declare = self.code, self.code.put, self.module.declare
+        turns = max(1, int(_POLL_NS / max(turn_ns, 1.0)))
+        left = f"%turns.{self.polls}"
+        self.polls += 1
+        code.blocks[0].lines.insert(0, f"  store i64 {turns}, ptr {left}")
+        code.blocks[0].lines.insert(0, f"  {left} = alloca i64")
+        count = put(f"sub i64 {put(f'load i64, ptr {left}')}, 1")
+        code.do(f"store i64 {count}, ptr {left}")
+        look, go_on = code.new_block("look"), code.new_block("on")
+        now = put(f"icmp eq i64 {count}, 0")
+        code.do(f"br i1 {now}, label %{look.label}, label %{go_on.label}")
+        code.place(look)
+        code.do(f"store i64 {turns}, ptr {left}")
+        state = put(f"call i32 {declare('PyGILState_Ensure', 'i32')}()")
+        raised = put(f"call i32 {declare('PyErr_CheckSignals', 'i32')}()")
+        code.do(f"call void {declare('PyGILState_Release', 'void', 'i32')}(i32 {state})")
+        stop = put(f"icmp ne i32 {raised}, 0")
+        code.do(f"br i1 {stop}, label %{self.interrupted.label}, label %{go_on.label}")
+        code.place(go_on)
 
     def _branch(self, step: Branch) -> None:
         code, put = self.code, self.code.put

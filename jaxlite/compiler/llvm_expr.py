@@ -62,6 +62,7 @@ class Evaluator:
         self.indices: dict[str, str] = {}  # loop index -> its value in lane 0
         self.names: dict[str, Binding] = {}
         self._coefficients: dict[Expr, int | None] = {}
+        self._last_lanes = 0  # number of lanes of the vector values in outer scopes
 
     # Where code goes
 
@@ -96,6 +97,14 @@ class Evaluator:
 
     def enter_vector_loop(self, index: str, lanes: Lanes) -> None:
         """From here on ``index`` varies by lane."""
+        if lanes.count != self._last_lanes:
+            # Values spread over the lanes of an earlier loop have another width.
+            self._last_lanes = lanes.count
+            scope: Scope | None = self.scope
+            while scope is not None:
+                scope.tables[VECTOR].clear()
+                scope.tables[NARROW].clear()
+                scope = scope.parent
         self.wide, self.lane_index = lanes, index
         self.lane_mask = self.symbols.bit("index", index)
         self._coefficients = {}

@@ -13,6 +13,8 @@ from jaxlite.kernel_ir.nodes import DType
 
 def address(lanes: Lanes, dtype: DType, base: str, at: str) -> str:
     """Emit the address of element ``at`` (a scalar i64)."""
+    if at == "0":
+        return base
     return lanes.code.put(f"getelementptr {element_type(dtype)}, ptr {base}, i64 {at}")
 
 

@@ -55,7 +55,7 @@ def _carry(
         new.append(block.temp(name, dtype, atom.aval.shape))
     body = _nested(block, plan, ins, [*new, *ys], label)
     kinds = {name: b.kind for name, b in block.builder.buffers.items()}
-    outside = {v.buffer for v in (*ins, *states, *ys, *new)}
+    outside = {v.buffer for v in (*ins, *states, *ys, *new, *block.builder.literals.values())}
     copies: list[Step] = [Copy(n, s) for n, s in zip(new, states, strict=True)]
     return drop_copies([*coalesce(body, outside, kinds), *copies], len(copies))
 

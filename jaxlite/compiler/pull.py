@@ -85,7 +85,10 @@ class Puller:
             dtype = dtypes.storage_dtype(var.aval.dtype)
             param = ir.Param(f"in{len(self.params)}", dtype, var.aval.size)
             self.params[var] = param
-        at = index[0] if index is self.flat and index else linear(index, var.aval.shape)
+        if param.size == 1:
+            at = ZERO
+        else:
+            at = index[0] if index is self.flat else linear(index, var.aval.shape)
         return ir.load(param.name, at, param.dtype)
 
 

@@ -19,7 +19,7 @@ from jaxlite.higher_order.jit import (
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from jaxlite.language.primitive import Primitive, Zero
-from jaxlite.primitives.families import ops
+from jaxlite.primitives.identity import optimization_barrier
 from jaxlite.transforms.eval_jaxpr import eval_closed
 from jaxlite.transforms.jvp import jvp_jaxpr
 from jaxlite.transforms.linearize import linearize_jaxpr
@@ -107,7 +107,7 @@ def _split_body(
     def again(*values: Any) -> tuple[Any, ...]:
         known = values[: n_saved + n_args]
         if prevent_cse and known:
-            known = ops.optimization_barrier(*known)
+            known = optimization_barrier(*known)
         outs = eval_closed(lin.primal, *known)
         return eval_closed(lin.linear, *outs[n_out:], *values[n_saved + n_args :])
 

@@ -17,6 +17,7 @@ from jaxlite.language.jaxpr import ClosedJaxpr, Var
 from jaxlite.language.primitive import Primitive, Zero, add_tangents, instantiate, is_linear
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives.families import bdim_at_front, move_batch_dim
+from jaxlite.primitives.identity import linear_zeros_p
 from jaxlite.transforms.eval_jaxpr import eval_closed
 from jaxlite.transforms.jvp import jvp_jaxpr
 from jaxlite.transforms.linearize import linearize_jaxpr
@@ -111,7 +112,8 @@ class Scan(Primitive):
                 if was:
                     full.append(next(given))
                 elif now:  # a carry whose tangent starts at zero and grows
-                    full.append(instantiate(Zero(get_aval(p).to_tangent_aval())))
+                    aval = get_aval(p).to_tangent_aval()
+                    full.append(linear_zeros_p.bind(tangents[0], aval=aval))
             consts_t, carry_t, xs_t = split(full, counts[0], counts[1])
             operands = [*fixed_residuals, *consts_t, *carry_t, *stacked_residuals, *xs_t]
             changes = {

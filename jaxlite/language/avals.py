@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from jaxlite.errors import ConcreteShapeError
 from jaxlite.language import dtypes
 
 Shape: TypeAlias = tuple[int, ...]
@@ -42,9 +43,14 @@ def canonical_shape(shape: Any) -> Shape:
                 "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller "
                 "subfunctions."
             )
-        raise TypeError(
+        sizes = shape if isinstance(shape, (tuple, list)) else [shape]
+        error = ConcreteShapeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.{hint}"
-        ) from None
+        )
+        error.depends_on = tuple(
+            [name for size in sizes if hasattr(size, "depends_on") for name in size.depends_on()]
+        )
+        raise error from None
 
 
 class ShapedArray:

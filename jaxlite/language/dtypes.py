@@ -286,6 +286,7 @@ def _widest(dt: Any) -> tuple[Any, bool]:
 
 
 _pair_cache: dict[tuple[Any, ...], tuple[Any, bool]] = {}
+_all_cache: dict[tuple[Any, ...], tuple[Any, bool]] = {}
 
 
 def promote_pair(a: DType, a_weak: bool, b: DType, b_weak: bool) -> tuple[Any, bool]:
@@ -304,8 +305,14 @@ def promote_pair(a: DType, a_weak: bool, b: DType, b_weak: bool) -> tuple[Any, b
 
 def promote_all(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
     """Return the canonical (dtype, weak) of an operation on values of these (dtype, weak)."""
-    dt, weak = _join(pairs, config.frame.numpy_dtype_promotion)
-    return canonicalize_dtype(dt, allow_extended_dtype=True), weak
+    key = (config.frame.trace_key, pairs)
+    found = _all_cache.get(key)
+    if found is None:
+        dt, weak = _join(pairs, config.frame.numpy_dtype_promotion)
+        if len(_all_cache) >= 4096:  # long calls, such as concatenate of many arrays, each differ
+            _all_cache.clear()
+        found = _all_cache[key] = canonicalize_dtype(dt, allow_extended_dtype=True), weak
+    return found
 
 
 def promote_types(a: Any, b: Any) -> Any:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-#: Folders whose frames are ours and are never shown; the extension adds its own.
-HIDDEN_FOLDERS: list[str] = [_PACKAGE]
+#: Frames of these folders are ours and are never shown.
+_EXTENSION = f"{os.sep}jaxlite_ipython{os.sep}"
 _is_ours: dict[str, bool] = {}
 
 
@@ -73,7 +73,7 @@ def is_user_file(filename: str) -> bool:
     """Say whether frames of ``filename`` belong to the user (not to us or to the interpreter)."""
     ours = _is_ours.get(filename)
     if ours is None:
-        ours = filename.startswith("<frozen") or any(filename.startswith(f) for f in HIDDEN_FOLDERS)
+        ours = filename.startswith(("<frozen", _PACKAGE)) or _EXTENSION in filename
         ours = ours or os.path.basename(filename) in ("functools.py", "contextlib.py")
         _is_ours[filename] = ours
     return not ours

@@ -14,7 +14,7 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Array, Value
 from jaxlite.language.primitive import Primitive
 from jaxlite.lax.operands import constant
-from jaxlite.numpy.choose import choose_between, truth
+from jaxlite.numpy.choosing import choose_between, truth
 from jaxlite.numpy.promotion import (
     as_operand,
     bind_broadcast,

@@ -18,7 +18,7 @@ from jaxlite.numpy.arithmetic import power
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.indexing import Plan, getitem, parse, plan
 from jaxlite.numpy.promotion import retype
-from jaxlite.numpy.shape import broadcast_to
+from jaxlite.numpy.rearrange import broadcast_to
 from jaxlite.primitives.indexing import GatherScatterMode, ScatterDimensionNumbers
 from jaxlite.settings import config
 

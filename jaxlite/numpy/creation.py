@@ -416,4 +416,3 @@ def index_of(value: Any, where: str) -> int:
     return operator.index(value)
 
 
-__all__ += ["as_operand", "index_of"]

@@ -567,4 +567,3 @@ def _lengths(indices: Any, axes: tuple[int, ...], batch: tuple[int, ...]) -> tup
     return batch
 
 
-__all__ += ["broadcast_arrays_to", "broadcast_value", "concrete_data"]

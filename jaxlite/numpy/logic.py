@@ -12,7 +12,7 @@ from jaxlite.language.array import Array, Value
 from jaxlite.language.primitive import Primitive
 from jaxlite.lax.operands import constant
 from jaxlite.lax.shapes import full
-from jaxlite.numpy.choose import choose_between, truth
+from jaxlite.numpy.choosing import choose_between, truth
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.promotion import (
     as_operand,

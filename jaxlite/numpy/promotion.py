@@ -77,16 +77,22 @@ def as_operand(name: str, x: Any, position: int = 0) -> Value:
 
 def convert(x: Value, dtype: Any, weak_type: bool = False) -> Value:
     """Return ``x`` with elements of ``dtype``; ``x`` itself if they are already (weak or not)."""
-    if x.aval.dtype == dtype:
-        return x
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
+    return x if x.aval.dtype == dtype else _converted(x, dtype, weak_type)
 
 
 def retype(x: Value, dtype: Any, weak_type: bool = False) -> Value:
     """Return ``x`` with exactly this dtype and weakness."""
     if x.aval.dtype == dtype and x.aval.weak_type == weak_type:
         return x
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
+    return _converted(x, dtype, weak_type)
+
+
+def _converted(x: Value, dtype: Any, weak_type: bool) -> Value:
+    params = {"new_dtype": dtype, "weak_type": weak_type, "sharding": None}
+    if type(x) is ArrayImpl and not x.aval.shape:
+        # A known scalar is converted now, also while tracing: it stays a literal.
+        return EVAL_TRACE.process(convert_element_type_p, (x,), params)[0]
+    return convert_element_type_p.bind(x, **params)
 
 
 def _number(value: Any, dtype: Any, weak_type: bool) -> ArrayImpl:

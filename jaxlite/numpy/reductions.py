@@ -17,7 +17,7 @@ from jaxlite.language.primitive import Primitive
 from jaxlite.lax import elementwise, shapes
 from jaxlite.lax.operands import constant
 from jaxlite.numpy.axes import axes_tuple, canonical_axis, check_no_out
-from jaxlite.numpy.choose import choose_between, truth
+from jaxlite.numpy.choosing import choose_between, truth
 from jaxlite.numpy.promotion import (
     as_operand,
     bind_broadcast,

@@ -18,6 +18,7 @@ from jaxlite.language.array import Value
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import (
     ArrayModule,
+    Dims,
     TangentMaps,
     is_linear,
     not_differentiable,
@@ -34,6 +35,8 @@ from jaxlite.primitives.families import (
     Elementwise,
     NaryElementwise,
     accepts_text,
+    batch_size,
+    bdim_at_front,
     full_like,
     in_float32,
     is_accepted,
@@ -233,6 +236,12 @@ class AddAny(Add):
         assert (first.shape, first.dtype) == (second.shape, second.dtype), avals
         weak = first.weak_type and second.weak_type
         return ShapedArray(first.shape, first.dtype, weak)
+
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        # Unlike add, both operands must have the batch: a sum of avals that are equal stays one.
+        size = batch_size(args, dims)
+        moved = [bdim_at_front(x, d, size) for x, d in zip(args, dims, strict=True)]
+        return self.bind(*moved), 0
 
     def lower(self, x: ir.Expr, y: ir.Expr) -> ir.Expr:
         return ir.binary("or" if x.dtype == ir.BOOL else "add", x, y)

@@ -91,9 +91,23 @@ class Log1p(UnaryMath):
 
     name = ufunc = op = "log1p"
 
+    @quiet
+    def impl(self, xp: ArrayModule, x: Any) -> Any:
+        return _complex_log1p(xp, x) if x.dtype.kind == "c" else in_float32(xp.log1p, x)
+
     def jvp(self, out: Value, x: Value) -> TangentMaps:
         denominator = add(x, scalar_like(x, 1))
         return (lambda t: div(t, denominator),)
+
+
+def _complex_log1p(xp: ArrayModule, x: Any) -> Any:
+    # log|1+z| = log1p(2a + a*a + b*b) / 2 for z = a + ib: NumPy's cancels near 0.
+    a, b = x.real, x.imag
+    out = xp.empty(x.shape, x.dtype)
+    near = xp.log1p(a * (a + 2) + b * b) / 2
+    out.real = xp.where((xp.abs(a) < 0.5) & (xp.abs(b) < 0.5), near, xp.log(xp.hypot(1 + a, b)))
+    out.imag = xp.arctan2(b, 1 + a)
+    return out
 
 
 class Tanh(UnaryMath):

@@ -88,7 +88,38 @@ class OptimizationBarrier(Primitive):
         return self.bind_all(*args), dims
 
 
+class LinearZeros(Primitive):
+    """Zeros of ``aval`` that count as a linear function of the operand.
+
+    A loop's carry may start with a zero tangent and grow: its transpose needs every carry to be linear.
+    """
+
+    name = "linear_zeros"
+
+    def abstract_eval(self, operand: ShapedArray, *, aval: ShapedArray) -> ShapedArray:
+        return aval
+
+    def impl(self, xp: ArrayModule, x: Any, *, aval: ShapedArray) -> Any:
+        return xp.zeros(aval.shape, aval.dtype)
+
+    def jvp(self, out: Any, x: Value, *, aval: ShapedArray) -> TangentMaps:
+        return (lambda dx: self.bind(dx, aval=aval),)
+
+    def transpose(self, ct: Any, x: Any, *, aval: ShapedArray) -> tuple[Any, ...]:
+        return (None,)
+
+    def batch(self, args: tuple[Any, ...], dims: Dims, *, aval: ShapedArray) -> Any:
+        return self.bind(*args, aval=aval), None
+
+    def pull(
+        self, operands: tuple[Pull, ...], index: tuple[ir.Expr, ...], *, aval: ShapedArray
+    ) -> ir.Expr:
+        """Return the kernel IR of element ``index``."""
+        return ir.const(0, aval.dtype)
+
+
 stop_gradient_p, optimization_barrier_p = StopGradient(), OptimizationBarrier()
+linear_zeros_p = LinearZeros()
 
 
 def stop_gradient(x: Value) -> Value:
@@ -102,5 +133,6 @@ def optimization_barrier(*operands: Value) -> tuple[Value, ...]:
 
 
 __all__ = [
+    "linear_zeros_p",
     "optimization_barrier", "optimization_barrier_p", "stop_gradient", "stop_gradient_p",
 ]  # fmt: skip

@@ -22,6 +22,11 @@ def scipy_special() -> Any:
     return importlib.import_module("scipy.special")
 
 
+def odd(function: Callable[[Any], Any], x: Any) -> Any:
+    """Return ``function(x)`` of an odd function, with -0.0 kept."""
+    return np.where(x == 0, x, function(x))
+
+
 def gammaln(x: Any) -> Any:
     """Return ``log |gamma(x)|``; inf at both infinities and at the poles."""
     return np.where(np.isinf(x), np.inf, scipy_special().gammaln(x))
@@ -38,7 +43,8 @@ def hurwitz_zeta(x: Any, q: Any) -> Any:
     # At a pole the sign of the infinity is known only for even x.
     at_pole = (q <= 0) & (q == np.floor(q))
     out = np.where(at_pole, np.where(x % 2 == 0, np.inf, np.nan), out)
-    return np.where(np.isinf(q) | ~np.isfinite(x), np.nan, out)
+    out = np.where(np.isinf(q) | ~np.isfinite(x), np.nan, out)
+    return np.where(x == 1, np.inf, out)
 
 
 def polygamma(m: Any, x: Any) -> Any:

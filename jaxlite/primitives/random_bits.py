@@ -126,14 +126,14 @@ _BLOCK = 1 << 15
 def _encrypt_positions(xp: ArrayModule, keys: Any, shape: tuple[int, ...]) -> Words:
     """Return the words for every key (leading axes) and every position in ``shape`` (trailing axes)."""
     size = math.prod(shape)
-    key = tuple(k.reshape(*k.shape, 1) for k in words_of(keys))
+    key = words_of(keys[..., None])
     outs = tuple(xp.empty((*keys.shape, size), _U32) for _ in range(2))
     step = max(1, _BLOCK // max(1, keys.size))
     for start in range(0, size, step):
         at = xp.arange(start, min(start + step, size), dtype=_U64)
         for out, words in zip(outs, encrypt(xp, key, words_of(at)), strict=True):
             out[..., start : start + step] = words
-    return tuple(out.reshape(*keys.shape, *shape) for out in outs)  # type: ignore[return-value]
+    return tuple(out.reshape((*keys.shape, *shape)) for out in outs)  # type: ignore[return-value]
 
 
 # --- primitives ---

@@ -136,8 +136,9 @@ class TopK(Primitive):
                 f"got k={k} with shape={list(operand.shape)} and axis={axis}"
             )
         shape = (*operand.shape[:axis], k, *operand.shape[axis + 1 :])
-        values = ShapedArray(shape, operand.dtype, operand.weak_type)
-        return values, ShapedArray(shape, np.dtype(np.int32))
+        weak = operand.weak_type
+        positions = ShapedArray(shape, np.dtype(np.int32), weak)  # weak too: so does JAX
+        return ShapedArray(shape, operand.dtype, weak), positions
 
     def impl(self, xp: ArrayModule, x: Any, *, k: int, axis: int) -> Any:
         key = ~_total_order(x)  # the smallest key is the largest element

@@ -97,7 +97,7 @@ class ErfInv(_SpecialUnary):
 
     def function(self, x: Any) -> Any:
         if x.dtype == np.float64:
-            return incomplete.scipy_special().erfinv(x)
+            return incomplete.odd(incomplete.scipy_special().erfinv, x)
         f32 = np.float32
         w = -np.log1p(x * -x)
         is_central = w < f32(5)
@@ -218,7 +218,7 @@ class BesselI1e(_SpecialUnary):
     name = "bessel_i1e"
 
     def function(self, x: Any) -> Any:
-        return incomplete.scipy_special().i1e(x)
+        return incomplete.odd(incomplete.scipy_special().i1e, x)
 
     def jvp(self, out: Value, x: Value) -> TangentMaps:
         # I1'(x) = I0(x) - I1(x)/x, whose limit at 0 is 1/2.

@@ -1,7 +1,8 @@
 """Stage 7 of 7, run: LLVM text to machine code. In: text and Program. Out: ``Executable``.
 
-llvmlite is loaded on first use. Compiled code lives in engines that hold a batch of programs each; an
-engine dies with the last executable made from it. Next: ``launch.py``.
+llvmlite is loaded on first use. A text is compiled once per process, and its object code is kept on disk:
+loading that takes a tenth of the time. Machine code lives in engines that hold a batch of programs each;
+an engine dies with the last executable made from it. Next: ``launch.py``.
 """
 
 from __future__ import annotations
@@ -9,73 +10,158 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import itertools
 import sys
 import threading
-from typing import Any
+from collections import OrderedDict
+from typing import Any, Final
 
 import numpy as np
 
+from jaxlite.errors import KernelCompileError
 from jaxlite.kernel_ir.program import Program
 from jaxlite.kernel_ir.target import ENTRY, Target
-from jaxlite.runtime import launch, library, platform
+from jaxlite.runtime import disk_cache, host_call, launch, library, platform
 
-#: Programs per engine: creating one costs a millisecond, freeing one frees all its programs.
-_BATCH = 64
-_ids = itertools.count()
+#: Programs per engine: making an engine takes a millisecond, and only a whole one can be freed.
+_BATCH: Final = 64
+#: Machine code that stays loaded without an executable, for functions that are traced again.
+_KEPT: Final = 256
+#: LLVM's effort. Emitted code is vectorised and free of redundancy, so more than this gains nothing.
+_LEVEL: Final = 1
+#: What emitted code calls in the interpreter.
+_PYTHON_SYMBOLS: Final = (
+    "PyErr_CheckSignals",
+    "PyEval_RestoreThread",
+    "PyEval_SaveThread",
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+)
 
 
-class _Compiler:
-    """LLVM for this process: symbols bound once, engines made as needed."""
+class Code:
+    """The machine code of one program: where its entry is, and what keeps it loaded."""
+
+    __slots__ = ("__weakref__", "address", "engine")
+
+    def __init__(self, engine: Any, address: int) -> None:
+        self.engine = engine
+        self.address = address
+
+
+class Compiler:
+    """LLVM for this process."""
 
     def __init__(self) -> None:
         self.llvm = llvm = importlib.import_module("llvmlite.binding")
-        for start in ("initialize", "initialize_native_target", "initialize_native_asmprinter"):
-            if start != "initialize":
-                getattr(llvm, start)()
-        self.lock = threading.Lock()
-        self.cpu = llvm.get_host_cpu_name()
-        self.features = llvm.get_host_cpu_features()
-        self.target = platform.describe(self.cpu, dict(self.features), llvm.llvm_version_info[0])
-        for name in ("libm.so.6", "libmvec.so.1") if sys.platform.startswith("linux") else ():
-            if name != "libmvec.so.1" or self.target.vector_math:
-                llvm.load_library_permanently(name)
-        for name, address in library.symbols().items():
-            llvm.add_symbol(name, address)
-        llvm.add_symbol("jaxlite_host_call", launch.host_call_address())
-        for name in ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals"):
-            address = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-            llvm.add_symbol(name, address)
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.cpu: str = llvm.get_host_cpu_name()
+        features = llvm.get_host_cpu_features()
+        self.features: str = features.flatten()
+        self.version = ".".join(map(str, llvm.llvm_version_info))
+        self.target = platform.describe(self.cpu, dict(features), llvm.llvm_version_info[0])
+        self._lock = threading.Lock()
+        self._machine = self._new_machine()
         self._engine: Any = None
-        self._left = 0
+        self._in_engine: set[str] = set()
+        self._loaded: OrderedDict[str, Code] = OrderedDict()
+        self._bind_symbols()
 
-    def machine(self, level: int) -> Any:
-        """Return a new target machine for this host."""
+    def _bind_symbols(self) -> None:
+        llvm = self.llvm
+        if sys.platform.startswith("linux"):
+            llvm.load_library_permanently("libm.so.6")
+            if self.target.vector_math:
+                llvm.load_library_permanently("libmvec.so.1")
+        addresses = {**library.symbols(), "jaxlite_host_call": host_call.trampoline_address()}
+        for name in _PYTHON_SYMBOLS:
+            function = getattr(ctypes.pythonapi, name)
+            addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+        for name, address in addresses.items():
+            llvm.add_symbol(name, address)
+
+    def _new_machine(self) -> Any:
         return self.llvm.Target.from_default_triple().create_target_machine(
-            cpu=self.cpu, features=self.features.flatten(), opt=level, jit=True
+            cpu=self.cpu, features=self.features, opt=_LEVEL, jit=True
         )
 
-    def compile(self, text: str) -> tuple[Any, int]:
-        """Return (engine, address of the entry)."""
-        llvm = self.llvm
-        name = f"{ENTRY}_{next(_ids)}"
-        module = llvm.parse_assembly(text.replace(f"@{ENTRY}(", f"@{name}("))
-        with self.lock:
-            if self._left == 0:
-                empty = llvm.parse_assembly("")
-                self._engine = llvm.create_mcjit_compiler(empty, self.machine(1))
-                self._left = _BATCH
-            self._left -= 1
-            engine = self._engine
-            engine.add_module(module)
-            engine.finalize_object()
-            return engine, engine.get_function_address(name)
+    def compile(self, text: str) -> Code:
+        """Return the machine code of ``text``, from memory or disk if it has been compiled before.
+
+        Raises:
+            KernelCompileError: LLVM rejects the text.
+        """
+        key = disk_cache.key_of(text, self.cpu, self.features, self.version, str(_LEVEL))
+        with self._lock:
+            code = self._loaded.get(key)
+            if code is None:
+                code = self._load(key, self._object_code(key, text))
+                self._loaded[key] = code
+                if len(self._loaded) > _KEPT:
+                    self._loaded.popitem(last=False)
+            else:
+                self._loaded.move_to_end(key)
+            return code
+
+    def _object_code(self, key: str, text: str) -> bytes:
+        cache = disk_cache.current()
+        found = cache.get(key) if cache else None
+        if found is not None:
+            return found
+        try:
+            module = self.llvm.parse_assembly(text.replace(f"@{ENTRY}(", f"@{_symbol(key)}("))
+        except RuntimeError as error:
+            raise KernelCompileError(describe_rejection(str(error), text)) from None
+        data: bytes = self._machine.emit_object(module)
+        if cache:
+            cache.put(key, data)
+        return data
+
+    def _load(self, key: str, data: bytes) -> Code:
+        if self._engine is None or len(self._in_engine) >= _BATCH or key in self._in_engine:
+            empty = self.llvm.parse_assembly("")
+            self._engine = self.llvm.create_mcjit_compiler(empty, self._new_machine())
+            self._in_engine = set()
+        self._in_engine.add(key)
+        self._engine.add_object_file(self.llvm.ObjectFileRef.from_data(data))
+        self._engine.finalize_object()
+        return Code(self._engine, self._engine.get_function_address(_symbol(key)))
+
+    def clear(self) -> None:
+        """Forget machine code that no executable uses."""
+        with self._lock:
+            self._loaded.clear()
+            self._engine = None
+
+
+def _symbol(key: str) -> str:
+    # Unique per text, so that many programs fit into one engine and object code can be kept.
+    return f"{ENTRY}_{key[:24]}"
+
+
+def describe_rejection(message: str, text: str) -> str:
+    """Return LLVM's complaint with the lines of ``text`` around the place."""
+    lines = text.splitlines()
+    parts = message.split(":")
+    numbers = [int(p) for p in parts if p.strip().isdigit()]
+    at = numbers[0] - 1 if numbers else 0
+    shown = [
+        f"{'>' if n == at else ' '} {n + 1:4} | {lines[n]}"
+        for n in range(max(at - 2, 0), min(at + 3, len(lines)))
+    ]
+    return "\n".join(
+        [
+            f"LLVM rejected the program: {message.strip().splitlines()[-1] if message else ''}",
+            *shown,
+            "  This is a bug in jaxlite, not in your code; the program's LLVM text reproduces it.",
+        ]
+    )
 
 
 @functools.cache
-def compiler() -> _Compiler:
-    """Return this process's LLVM."""
-    return _Compiler()
+def compiler() -> Compiler:
+    """Return this process's LLVM; the first call loads it."""
+    return Compiler()
 
 
 def host_target() -> Target:
@@ -83,10 +169,20 @@ def host_target() -> Target:
     return compiler().target
 
 
-def load(text: str, program: Program, consts: tuple[np.ndarray, ...] = ()) -> launch.Executable:
-    """Return ``program``, emitted as ``text`` for ``host_target()``, ready to run.
+def load(
+    text: str,
+    program: Program,
+    consts: tuple[np.ndarray[Any, Any], ...] = (),
+    target: Target | None = None,
+) -> launch.Executable:
+    """Return ``program``, emitted as ``text`` for ``target`` (default: ``host_target()``), ready to run.
 
     ``consts`` are the values of the program's last inputs; callers of ``run`` pass the others.
+
+    Raises:
+        KernelCompileError: LLVM rejects the text.
+        AllocationError: a call would need more memory than the settings allow.
     """
-    engine, address = compiler().compile(text)
-    return launch.Executable(program, consts, address, keep_alive=engine)
+    launch.check_size(program)
+    code = compiler().compile(text)
+    return launch.Executable(program, consts, target or host_target(), code.address, code)

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxlite.language.array import ArrayImpl, asarray_eager
 from jaxlite.language.avals import ShapedArray
+from jaxlite.language.dtypes import KeyDType
 from jaxlite.language.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from jaxlite.language.primitive import Primitive, as_tuple
 from jaxlite.language.source import SourceLine, current_line
@@ -102,7 +103,9 @@ class StagingTrace(Trace):
                 raise leaked(x)
             return self._const(x, x.aval)
         if type(x) is ArrayImpl:
-            return self._const(x, x.aval)
+            if x.aval.shape or isinstance(x.aval.dtype, KeyDType):
+                return self._const(x, x.aval)
+            return JaxprTracer(self, Literal(x._data[()], x.aval))
         if isinstance(x, np.ndarray) and x.ndim:
             return self._const(asarray_eager(x), None, key=x)
         array = asarray_eager(x)

@@ -65,8 +65,9 @@ def with_width(bits: int, math: bool = True) -> Target:
 
 def run_native(program: Program, inputs: list[Any], target: Target | None = None) -> list[Any]:
     """Compile and run ``program``."""
-    text = emit_llvm(program, target or cpu.host_target())
-    return list(cpu.load(text, program).run(tuple(inputs)))
+    target = target or cpu.host_target()
+    text = emit_llvm(program, target)
+    return list(cpu.load(text, program, target=target).run(tuple(inputs)))
 
 
 def both(program: Program, inputs: list[Any], target: Target | None = None) -> tuple[Any, Any]:
@@ -119,7 +120,8 @@ def values_of(dtype: np.dtype[Any], n: int, seed: int = 0) -> np.ndarray[Any, An
         return np.where(rng.random(n) < 0.2, rng.choice(special, n), chosen).astype(dtype)
     if dtype.kind == "c":
         part = F32 if dtype.itemsize == 8 else F64
-        return (values_of(part, n, seed) + 1j * values_of(part, n, seed + 1)).astype(dtype)
+        pairs = np.stack([values_of(part, n, seed), values_of(part, n, seed + 1)], axis=-1)
+        return pairs.reshape(-1).view(dtype)
     special = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 2.5, -3.5])
     ordinary = rng.standard_normal(n) * np.exp(rng.standard_normal(n) * 2)
     return np.where(rng.random(n) < 0.25, rng.choice(special, n), ordinary).astype(dtype)

@@ -269,7 +269,7 @@ def batched(case: Case, arg: Any, dim: int | None, size: int) -> Any:
     rows = [arg]
     for i in range(1, size):
         shuffled = case.rng.permutation(arg.reshape(-1)).reshape(arg.shape)
-        rows.append(shuffled if arg.size > 1 else np.asarray(arg + arg.dtype.type(i % 2)))
+        rows.append(shuffled if arg.size > 1 else arg ^ arg.dtype.type(i % 2) if arg.dtype.kind in "iu" else arg + arg.dtype.type(i % 2))
     return np.stack([np.asarray(r, arg.dtype) for r in rows], axis=dim)
 
 

@@ -45,11 +45,16 @@ class Walk:
         self.collapsed = tuple(d for d in range(ndim) if roles[d] == "collapsed")
         free = [d for d in range(ndim) if d not in self.batching]
         chosen = [d for d in free if d in self.collapsed or rng.random() < 0.5]
-        self.index_map = tuple(int(d) for d in rng.permutation(chosen)) if chosen else ()
+        # JAX's CPU scatters go wrong when several windows have empty index vectors.
+        chosen = chosen or free[:1]
+        self.index_map = tuple(int(d) for d in rng.permutation(chosen))
         self.sizes = tuple(
             1 if roles[d] != "window" else int(rng.integers(1, n + 1))
             for d, n in enumerate(self.shape)
         )
+        if not free:
+            self.batching, roles[0] = tuple(range(1, ndim)), "collapsed"
+            self.collapsed = self.index_map = (0,)
         plain = [int(n) for n in rng.integers(1, 4, int(rng.integers(0, 3)))]
         marked = [(n, None) for n in plain] + [(self.shape[d], d) for d in self.batching]
         order = rng.permutation(len(marked)) if marked else []

@@ -1,0 +1,114 @@
+"""Errors in a notebook show the user's lines only. In: an exception. Out: what IPython prints.
+
+``%jaxlite tb full`` shows everything.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import types
+from typing import Any
+
+from IPython.core.error import UsageError
+
+import jaxlite
+from jaxlite.errors import CellError
+
+__all__ = ["install", "strip", "uninstall"]
+
+_FOLDERS = tuple(
+    os.path.dirname(os.path.abspath(path)) + os.sep for path in (jaxlite.__file__, __file__)
+)
+
+
+def is_ours(frame: types.FrameType) -> bool:
+    """Say whether a frame belongs to jaxlite, its extension, or the machinery of magics."""
+    name = frame.f_code.co_filename
+    return name.startswith(_FOLDERS) or name.endswith(("IPython/core/interactiveshell.py", "IPython/core/magic.py"))
+
+
+def strip(error: BaseException) -> BaseException:
+    """Remove our frames from the traceback of ``error`` and of what caused it."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        current.__traceback__ = _without_ours(current.__traceback__)
+        current = current.__cause__ or current.__context__
+    return error
+
+
+def _without_ours(tb: types.TracebackType | None) -> types.TracebackType | None:
+    frames = []
+    while tb is not None:
+        if not is_ours(tb.tb_frame):
+            frames.append(tb)
+        tb = tb.tb_next
+    result: types.TracebackType | None = None
+    for item in reversed(frames):
+        result = types.TracebackType(result, item.tb_frame, item.tb_lasti, item.tb_lineno)
+    return result
+
+
+def cell_frame(error: BaseException) -> types.TracebackType | None:
+    """Return the innermost traceback entry that lies in a ``%%jit`` cell."""
+    found = None
+    tb = error.__traceback__
+    while tb is not None:
+        if tb.tb_frame.f_code.co_filename.startswith("<jit cell"):
+            found = tb
+        tb = tb.tb_next
+    return found
+
+
+def render(error: BaseException) -> list[str]:
+    """Return the lines of an error in a ``%%jit`` cell: what, the user's line with a caret, facts and fix."""
+    code = getattr(error, "code", None)
+    first, _, rest = str(error).partition("\n")
+    tb = cell_frame(error)
+    if tb is None:
+        return [f"{code} {error}" if code else f"{type(error).__name__}: {error}"]
+    head = f"{code} " if code else ""
+    lines = [f"{head}{type(error).__name__}: {first} (line {tb.tb_lineno})", *_source_lines(tb)]
+    return ["\n".join([*lines, rest]) if rest else "\n".join(lines)]
+
+
+def _source_lines(tb: types.TracebackType) -> list[str]:
+    text = linecache.getline(tb.tb_frame.f_code.co_filename, tb.tb_lineno).rstrip("\n")
+    if not text:
+        return []
+    lines = [f"    {text}"]
+    positions = list(tb.tb_frame.f_code.co_positions())
+    at = tb.tb_lasti // 2
+    if at < len(positions):
+        line, end_line, start, end = positions[at]
+        if line == end_line and start is not None and end is not None:
+            lines.append("    " + " " * start + "^" * max(1, end - start))
+    return lines
+
+
+def _handler(shell: Any, kind: type, error: BaseException, tb: Any, tb_offset: int | None = None) -> Any:
+    if isinstance(error, UsageError):
+        shell.show_usage_error(error)
+        return None
+    if jaxlite.config.traceback == "full":
+        shell.showtraceback((kind, error, tb), tb_offset=tb_offset)
+        return None
+    if cell_frame(error) is not None or isinstance(error, CellError):
+        lines = render(error)
+    else:
+        strip(error)
+        lines = shell.InteractiveTB.structured_traceback(kind, error, error.__traceback__, tb_offset=0)
+    shell._showtraceback(kind, error, lines)
+    return lines
+
+
+def install(shell: Any) -> None:
+    """Show errors without our frames from now on; handlers of others keep their exceptions."""
+    shell.set_custom_exc((Exception,), _handler)
+
+
+def uninstall(shell: Any) -> None:
+    """Show errors as IPython does."""
+    shell.set_custom_exc((), None)

@@ -1,0 +1,25 @@
+"""``jaxlite.nn``: activations, softmax and its kin, attention, initializers; ``jax.nn``'s names and signatures.
+
+Files: ``activations`` (elementwise), ``softmax`` (over an axis), ``one_hot``, ``attention``, ``initializers``.
+Each is a thin composition of ``jaxlite.numpy`` and ``jaxlite.lax``; a rule for the derivative is written down
+only where the composition would have another one at a kink (``relu``) or lose accuracy.
+"""
+
+from jaxlite.nn import initializers
+from jaxlite.nn.activations import *  # noqa: F403
+from jaxlite.nn.activations import __all__ as _activations
+from jaxlite.nn.attention import dot_product_attention
+from jaxlite.nn.one_hot import one_hot
+from jaxlite.nn.softmax import log_softmax, logmeanexp, logsumexp, softmax, standardize
+
+__all__ = [
+    *_activations,
+    "dot_product_attention",
+    "initializers",
+    "log_softmax",
+    "logmeanexp",
+    "logsumexp",
+    "one_hot",
+    "softmax",
+    "standardize",
+]

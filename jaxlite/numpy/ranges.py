@@ -1,0 +1,538 @@
+"""Sequences, grids and triangles. In: numbers and shapes. Out: arrays made by rule."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxlite import errors
+from jaxlite.language import dtypes
+from jaxlite.language.array import Array, Value, from_numpy
+from jaxlite.language.avals import canonical_shape
+from jaxlite.language.trace import EVAL_TRACE, Tracer, state
+from jaxlite.lax import elementwise, shapes
+from jaxlite.lax.operands import constant
+from jaxlite.numpy import ufuncs
+from jaxlite.numpy.arithmetic import power
+from jaxlite.numpy.choosing import choose_between
+from jaxlite.numpy.creation import asarray
+from jaxlite.numpy.indexing import concrete_data
+from jaxlite.numpy.promotion import (
+    as_operand,
+    broadcast_arrays_to,
+    broadcast_value,
+    check_arraylike,
+    promote_all_inexact,
+    retype,
+)
+from jaxlite.numpy.rearrange import concatenate, moveaxis
+
+_INT32 = np.dtype(np.int32)
+_BOOL = np.dtype(np.bool_)
+
+
+# --- sequences ---
+
+
+def _known(value: Any, argument: str) -> Any:
+    """Return a bound of ``arange`` as a NumPy scalar; it decides the shape, so it must be known now."""
+    if isinstance(value, Tracer) and value.concrete_value() is None:
+        raise errors.ConcretizationTypeError(
+            value, f"It arose in the jnp.arange argument '{argument}'\n"
+        )
+    if isinstance(value, Array):
+        data = concrete_data(value)
+        assert data is not None
+        return data[()]
+    return value
+
+
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Value:
+    """Return ``start, start + step, ...`` up to but without ``stop``.
+
+    Args:
+        start: first number, or ``stop`` if it is the only argument.
+        stop: bound.
+        step: distance, 1 by default.
+        dtype: of the result.
+        device: where to put it.
+        out_sharding: only None (one device).
+
+    Raises:
+        ConcretizationTypeError: a bound is not known while tracing.
+        ZeroDivisionError: ``step`` is 0.
+
+    Example:
+        >>> arange(3), arange(1, 2, 0.5)
+        (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))
+    """
+    given = [v for v in (start, stop, step) if v is not None]
+    for value in given:
+        _check_number(value)
+    if dtype is None:
+        kind = dtypes.result_type(*given)
+    else:
+        kind = dtypes.requested_dtype(dtype, "arange")
+    if stop is None and step is None:
+        first, last, by = 0, _known(start, "stop"), 1
+    else:
+        first = _known(start, "start")
+        last = first if stop is None else _known(stop, "stop")
+        by = 1 if step is None else _known(step, "step")
+        if stop is None:
+            first, last = 0, first
+    length = math.ceil((last - first) / by) if by else _zero_step()
+    length = int(max_zero(length))
+    if dtypes.kind_of(kind) not in "iufc":
+        return shapes.broadcasted_iota(kind, (length,), 0)
+    if state.trace is EVAL_TRACE:
+        return from_numpy(_sequence_data(first, by, length, kind))
+    out = shapes.broadcasted_iota(kind, (length,), 0)
+    if by != 1:
+        out = elementwise.mul(out, constant(by, kind))
+    return elementwise.add(out, constant(first, kind)) if first != 0 else out
+
+
+def _check_number(value: Any) -> None:
+    if not isinstance(value, Array) and (
+        isinstance(value, str) or dtypes.kind_of(np.asarray(value).dtype) not in "biufc"
+    ):
+        raise TypeError(
+            f"Value {value!r} with dtype {np.asarray(value).dtype} is not a valid JAX array type. "
+            "Only arrays of numeric types are supported by JAX."
+        )
+    if getattr(value, "ndim", 0):
+        raise TypeError(f"jnp.arange: arguments must be scalars, got shape {value.shape}")
+
+
+def _zero_step() -> int:
+    raise ZeroDivisionError("division by zero")
+
+
+def max_zero(length: int) -> int:
+    """Return ``length``, or 0 if it is negative."""
+    return length if length > 0 else 0
+
+
+def _sequence_data(first: Any, by: Any, length: int, dtype: Any) -> Any:
+    if dtypes.kind_of(dtype) in "iu":
+        whole = np.arange(length, dtype=np.int64) * np.int64(by) + np.int64(first)
+        return whole.astype(dtype)
+    return np.arange(first, first + length * by, by)[:length].astype(dtype) if length else (
+        np.zeros((0,), dtype)
+    )
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """Return ``num`` evenly spaced numbers from ``start`` to ``stop``.
+
+    Args:
+        start: first number(s).
+        stop: last number(s), the first one left out without ``endpoint``.
+        num: how many.
+        endpoint: whether ``stop`` is the last.
+        retstep: return ``(numbers, distance)``.
+        dtype: of the result; integers are rounded down.
+        axis: where the new axis goes.
+        device: where to put it.
+
+    Raises:
+        ValueError: ``num`` is negative.
+
+    Example:
+        >>> linspace(0, 1, 3)
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    num = _count(num, "num")
+    check_arraylike("linspace", start, stop)
+    a, b = promote_all_inexact("linspace", start, stop)
+    work = a.dtype
+    wanted = work if dtype is None else dtypes.requested_dtype(dtype, "linspace")
+    if dtypes.kind_of(wanted) in "fc" and dtype is not None:
+        work = dtypes.to_inexact_dtype(dtypes.result_type(work, wanted))
+    a, b = broadcast_arrays_to("linspace", retype(a, work), retype(b, work))
+    n = num - 1 if endpoint else num
+    delta = ufuncs.subtract(b, a)
+    step = ufuncs.divide(delta, constant(n, work)) if n > 0 else shapes.full(a.shape, np.nan, work)
+    out = _between(a, b, num, n, endpoint, work)
+    if axis:
+        out = moveaxis(out, 0, axis)
+    if dtypes.kind_of(wanted) in "iu":
+        out = elementwise.floor(out)
+    out = retype(out, wanted)
+    return (out, step) if retstep else out
+
+
+def _between(a: Value, b: Value, num: int, n: int, endpoint: bool, dtype: Any) -> Value:
+    if num == 0:
+        return shapes.full((0, *a.shape), 0, dtype)
+    if n <= 0:
+        return shapes.expand_dims(a, (0,))
+    real = dtypes.to_real_dtype(dtype)
+    count = n if endpoint else num
+    fraction = ufuncs.divide(shapes.iota(real, count), constant(n, real))
+    fraction = shapes.reshape(fraction, (count,) + (1,) * a.ndim)
+    rest = ufuncs.subtract(constant(1, real), fraction)
+    first, last = shapes.expand_dims(a, (0,)), shapes.expand_dims(b, (0,))
+    inner = ufuncs.add(ufuncs.multiply(first, rest), ufuncs.multiply(last, fraction))
+    return shapes.concatenate([inner, last], 0) if endpoint else inner
+
+
+def _count(num: Any, name: str) -> int:
+    if isinstance(num, Tracer) and num.concrete_value() is None:
+        raise errors.ConcretizationTypeError(num, f"'{name}' argument of jnp.linspace\n")
+    value = operator.index(num)
+    if value < 0:
+        raise ValueError(f"Number of samples, {value}, must be non-negative.")
+    return value
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Value:
+    """Return ``num`` numbers from ``base**start`` to ``base**stop`` with evenly spaced exponents."""
+    check_arraylike("logspace", start, stop)
+    wanted = None if dtype is None else dtypes.requested_dtype(dtype, "logspace")
+    out = power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return out if wanted is None else retype(out, wanted)
+
+
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Value:
+    """Return ``num`` numbers from ``start`` to ``stop`` with a constant ratio.
+
+    Example:
+        >>> geomspace(1, 100, 3)
+        Array([  1.,  10., 100.], dtype=float32)
+    """
+    check_arraylike("geomspace", start, stop)
+    a, b = promote_all_inexact("geomspace", start, stop)
+    wanted = retype(a, a.dtype).dtype if dtype is None else dtypes.requested_dtype(dtype, "geomspace")
+    sign: Any = constant(1, a.dtype)
+    if dtypes.kind_of(a.dtype) != "c":
+        zero = constant(0, a.dtype)
+        both = elementwise.bitwise_and(elementwise.lt(a, zero), elementwise.lt(b, zero)) if (
+            a.shape == b.shape
+        ) else ufuncs.bitwise_and(ufuncs.less(a, zero), ufuncs.less(b, zero))
+        sign = choose_between(both, constant(-1, a.dtype), constant(1, a.dtype))
+        a, b = ufuncs.multiply(a, sign), ufuncs.multiply(b, sign)
+    ten = math.log(10)
+    exponents = linspace(
+        ufuncs.divide(ufuncs.log(a), ten), ufuncs.divide(ufuncs.log(b), ten), num, endpoint
+    )
+    out = power(constant(10, exponents.dtype), exponents)
+    if num:
+        first = broadcast_value(shapes.expand_dims(a, (0,)), (1, *out.shape[1:]))
+        out = shapes.concatenate([first, out[1:]], 0)
+        if endpoint and num > 1:
+            last = broadcast_value(shapes.expand_dims(b, (0,)), (1, *out.shape[1:]))
+            out = shapes.concatenate([out[:-1], last], 0)
+    out = ufuncs.multiply(sign, out)
+    return retype(moveaxis(out, 0, axis) if axis else out, wanted)
+
+
+# --- matrices by rule ---
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Value:
+    """Return an N by M matrix with 1 on diagonal ``k``, else 0.
+
+    Example:
+        >>> eye(2, dtype=int)
+        Array([[1, 0],
+               [0, 1]], dtype=int32)
+    """
+    kind = dtypes.default_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, "eye")
+    rows = operator.index(N)
+    columns = rows if M is None else operator.index(M)
+    if rows < 0 or columns < 0:
+        raise ValueError(f"negative dimensions are not allowed, got {(rows, columns)}")
+    on = _compare_indices((rows, columns), k, elementwise.eq)
+    return retype(on, kind)
+
+
+def _compare_indices(shape: tuple[int, ...], k: Any, compare: Callable[..., Value]) -> Value:
+    """Return where ``row + k`` compares with ``column`` in the last two axes."""
+    rows = shapes.broadcasted_iota(_INT32, shape, len(shape) - 2)
+    columns = shapes.broadcasted_iota(_INT32, shape, len(shape) - 1)
+    offset = constant(k, _INT32) if isinstance(k, int) else retype(asarray(k), _INT32)
+    return compare(elementwise.add(rows, offset), columns)
+
+
+def identity(n: Any, dtype: Any = None) -> Value:
+    """Return the n by n identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
+    """Return an N by M matrix with 1 on and below diagonal ``k``, else 0."""
+    kind = dtypes.default_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, "tri")
+    shape = (operator.index(N), operator.index(N if M is None else M))
+    return retype(_compare_indices(shape, k, elementwise.ge), kind)
+
+
+def tril(m: Any, k: int = 0) -> Value:
+    """Return ``m`` with zeros above diagonal ``k`` of its last two axes."""
+    return _triangle("tril", m, k, keeps_lower=True)
+
+
+def triu(m: Any, k: int = 0) -> Value:
+    """Return ``m`` with zeros below diagonal ``k`` of its last two axes."""
+    return _triangle("triu", m, k, keeps_lower=False)
+
+
+def _triangle(name: str, m: Any, k: int, keeps_lower: bool) -> Value:
+    check_arraylike(name, m)
+    x = as_operand(name, m)
+    if x.ndim < 2:
+        raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
+    offset = k if keeps_lower else k - 1
+    lower = broadcast_value(_compare_indices(x.shape[-2:], offset, elementwise.ge), x.shape)
+    zero = constant(0, x.dtype)
+    return choose_between(lower, x, zero) if keeps_lower else choose_between(lower, zero, x)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Value:
+    """Return the matrix whose columns are powers of the vector ``x`` (falling, or ``increasing``)."""
+    check_arraylike("vander", x)
+    v = as_operand("vander", x)
+    if v.ndim != 1:
+        raise ValueError("x must be a one-dimensional array")
+    n = v.shape[0] if N is None else operator.index(N)
+    if n < 0:
+        raise ValueError("N must be nonnegative")
+    steps = np.arange(n, dtype=np.int32)
+    exponents = from_numpy(steps if increasing else steps[::-1].copy())
+    return power(shapes.expand_dims(v, (1,)), shapes.expand_dims(exponents, (0,)))
+
+
+# --- grids ---
+
+
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Value]:
+    """Return one coordinate array per vector, of the shape of the grid they span.
+
+    Args:
+        xi: vectors.
+        copy: only True.
+        sparse: leave axes of length 1 instead of repeating.
+        indexing: "xy" (the first vector runs along axis 1) or "ij".
+
+    Example:
+        >>> meshgrid(np.arange(2), np.arange(3))[0]
+        Array([[0, 1],
+               [0, 1],
+               [0, 1]], dtype=int32)
+    """
+    check_arraylike("meshgrid", *xi)
+    if not copy:
+        raise ValueError("jax.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(
+            "Valid values for indexing are 'xy' and 'ij', "
+            f"got {indexing}"
+        )
+    vectors = [as_operand("meshgrid", x) for x in xi]
+    if any(v.ndim > 1 for v in vectors):
+        raise ValueError(
+            "Arguments to jax.numpy.meshgrid must be 1D, got shapes "
+            f"{[v.shape for v in vectors]}"
+        )
+    vectors = [shapes.reshape(v, (1,)) if v.ndim == 0 else v for v in vectors]
+    n = len(vectors)
+    places = list(range(n))
+    if indexing == "xy" and n >= 2:
+        places[:2] = [1, 0]
+    full = [0] * n
+    for place, v in zip(places, vectors, strict=True):
+        full[place] = v.shape[0]
+    target = tuple(full)
+    out = []
+    for place, v in zip(places, vectors, strict=True):
+        shape = tuple(d if k == place or not sparse else 1 for k, d in enumerate(target))
+        out.append(shapes.broadcast_in_dim(v, shape, (place,)))
+    return out
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """Return the index arrays of a shape: ``[len(dimensions), *dimensions]`` (a tuple if ``sparse``).
+
+    Example:
+        >>> indices((1, 2))
+        Array([[[0, 0]],
+        <BLANKLINE>
+               [[0, 1]]], dtype=int32)
+    """
+    dims = canonical_shape(tuple(dimensions))
+    kind = dtypes.default_dtype(int) if dtype is None else dtypes.requested_dtype(dtype, "indices")
+    if sparse:
+        return tuple(
+            shapes.broadcasted_iota(kind, tuple(d if k == axis else 1 for k, d in enumerate(dims)), axis)
+            for axis in range(len(dims))
+        )
+    grids = [shapes.broadcasted_iota(kind, dims, axis) for axis in range(len(dims))]
+    if not grids:
+        return shapes.full((0,), 0, kind)
+    return shapes.stack(grids, 0)
+
+
+def ix_(*args: Any) -> tuple[Value, ...]:
+    """Return vectors reshaped so that they index the grid they span."""
+    check_arraylike("ix_", *args)
+    out = []
+    for k, arg in enumerate(args):
+        v = as_operand("ix_", arg)
+        if v.ndim != 1:
+            raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {v.shape}")
+        if v.dtype == _BOOL:
+            raise NotImplementedError("Boolean arguments to jax.numpy.ix_ are not implemented")
+        shape = [1] * len(args)
+        shape[k] = v.shape[0]
+        out.append(shapes.reshape(v, tuple(shape)))
+    return tuple(out)
+
+
+def _grid_axis(item: slice) -> Value:
+    start = 0 if item.start is None else item.start
+    step = 1 if item.step is None else item.step
+    if isinstance(step, complex):
+        return asarray(linspace(start, item.stop, int(abs(step))))
+    return arange(start, item.stop, step)
+
+
+class _Grid:
+    """``mgrid[0:2, 0:3]``: index arrays of a grid; a complex step is a number of points."""
+
+    def __init__(self, sparse: bool) -> None:
+        self.sparse = sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _grid_axis(key)
+        axes = [_grid_axis(k) for k in key]
+        kind = dtypes.result_type(*[a.dtype for a in axes])
+        grids = meshgrid(*[retype(a, kind) for a in axes], sparse=self.sparse, indexing="ij")
+        return grids if self.sparse else shapes.stack(grids, 0)
+
+
+mgrid = _Grid(sparse=False)
+ogrid = _Grid(sparse=True)
+
+
+class _Joiner:
+    """``r_[1:3, 5]`` joins pieces along axis 0; ``c_[a, b]`` makes them columns."""
+
+    def __init__(self, as_columns: bool) -> None:
+        self.as_columns = as_columns
+
+    def __getitem__(self, key: Any) -> Value:
+        pieces = []
+        for item in key if isinstance(key, tuple) else (key,):
+            if isinstance(item, str):
+                raise NotImplementedError("directives in r_ and c_ are not supported")
+            piece = _grid_axis(item) if isinstance(item, slice) else asarray(item)
+            if self.as_columns:
+                piece = shapes.reshape(piece, (piece.size, 1)) if piece.ndim < 2 else piece
+            elif piece.ndim == 0:
+                piece = shapes.reshape(piece, (1,))
+            pieces.append(piece)
+        return concatenate(pieces, -1 if self.as_columns else 0)
+
+
+r_ = _Joiner(as_columns=False)
+c_ = _Joiner(as_columns=True)
+index_exp = np.index_exp
+s_ = np.s_
+
+
+# --- indices of triangles and diagonals ---
+
+
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Value, Value]:
+    """Return the row and column indices of the lower triangle of an n by m matrix."""
+    rows, columns = np.tril_indices(operator.index(n), operator.index(k), m)
+    return from_numpy(rows.astype(np.int32)), from_numpy(columns.astype(np.int32))
+
+
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Value, Value]:
+    """Return the row and column indices of the upper triangle of an n by m matrix."""
+    rows, columns = np.triu_indices(operator.index(n), operator.index(k), m)
+    return from_numpy(rows.astype(np.int32)), from_numpy(columns.astype(np.int32))
+
+
+def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+    shape = tuple(np.shape(arr)) if not hasattr(arr, "shape") else tuple(arr.shape)
+    if len(shape) != 2:
+        raise ValueError("input array must be 2-d")
+    return shape
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Value, Value]:
+    """Return the indices of the lower triangle of the matrix ``arr``."""
+    rows, columns = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Value, Value]:
+    """Return the indices of the upper triangle of the matrix ``arr``."""
+    rows, columns = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Value, ...]:
+    """Return the indices of the main diagonal of an array with ``ndim`` axes of length n."""
+    if n < 0 or ndim < 0:
+        raise ValueError(
+            f"n and ndim arguments to diag_indices must be nonnegative, got {n} and {ndim}"
+        )
+    return (arange(n, dtype=_INT32),) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Value, ...]:
+    """Return the indices of the main diagonal of ``arr``, whose axes are equally long."""
+    check_arraylike("diag_indices_from", arr)
+    x = as_operand("diag_indices_from", arr)
+    if x.ndim < 2:
+        raise ValueError("input array must be at least 2-d")
+    if len(set(x.shape)) != 1:
+        raise ValueError("All dimensions of input must be of equal length")
+    return diag_indices(x.shape[0], x.ndim)
+
+
+__all__ = [
+    "arange", "c_", "diag_indices", "diag_indices_from", "eye", "geomspace", "identity",
+    "index_exp", "indices", "ix_", "linspace", "logspace", "meshgrid", "mgrid", "ogrid", "r_", "s_",
+    "tri", "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices",
+    "triu_indices_from", "vander",
+]  # fmt: skip

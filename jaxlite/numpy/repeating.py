@@ -1,0 +1,209 @@
+"""Repeating and removing elements. In: arrays. Out: longer or shorter arrays."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from jaxlite import errors
+from jaxlite.language.array import Array, Value, from_numpy
+from jaxlite.language.avals import canonical_shape
+from jaxlite.lax import elementwise, shapes, slicing
+from jaxlite.lax.operands import constant
+from jaxlite.numpy.at import scatter
+from jaxlite.numpy.axes import canonical_axis
+from jaxlite.numpy.creation import asarray
+from jaxlite.numpy.indexing import concrete_data
+from jaxlite.numpy.promotion import (
+    as_operand,
+    broadcast_value,
+    check_arraylike,
+    promote_all,
+    retype,
+)
+from jaxlite.numpy.selection import take
+from jaxlite.numpy.rearrange import concatenate, ravel
+from jaxlite.primitives.cumulative import cumsum
+
+_INT32 = np.dtype(np.int32)
+
+
+def repeat(
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Value:
+    """Return every element repeated along ``axis`` (None: of the flattened array).
+
+    Args:
+        a: ``T[*s]``.
+        repeats: how often, one number or one per element.
+        axis: which axis.
+        total_repeat_length: length of the result; needed where ``repeats`` is traced.
+        out_sharding: only None (one device).
+
+    Raises:
+        ConcretizationTypeError: traced ``repeats`` without ``total_repeat_length``.
+
+    Example:
+        >>> repeat(np.array([1, 2]), np.array([2, 1]))
+        Array([1, 1, 2], dtype=int32)
+    """
+    check_arraylike("repeat", a)
+    x = as_operand("repeat", a)
+    if axis is None or x.ndim == 0:
+        x, place = shapes.reshape(x, (x.size,)), 0
+    else:
+        place = canonical_axis(axis, x.ndim)
+    size = x.shape[place]
+    if isinstance(repeats, list | tuple):
+        repeats = np.asarray(repeats)
+    data = np.asarray(repeats) if not isinstance(repeats, Array) else concrete_data(repeats)
+    if data is None:
+        if total_repeat_length is None:
+            raise errors.ConcretizationTypeError(
+                repeats,
+                "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix this, "
+                "either specify a static value for `repeats`, or pass a static value to "
+                "`total_repeat_length`.\n",
+            )
+        return _repeat_traced(x, asarray(repeats), place, operator.index(total_repeat_length))
+    if data.ndim > 1:
+        raise ValueError(f"repeat: repeats must be at most 1-dimensional, got shape {data.shape}")
+    if total_repeat_length is None and data.size == 1:
+        return _repeat_evenly(x, int(data.reshape(())), place)
+    counts = np.broadcast_to(data, (size,)) if data.ndim == 0 or data.size == 1 else data
+    if len(counts) != size:
+        raise ValueError(
+            f"repeats must have length equal to the size of the axis, got {len(counts)} and {size}"
+        )
+    positions = np.repeat(np.arange(size, dtype=np.int32), counts)
+    if total_repeat_length is not None:
+        extra = total_repeat_length - len(positions)
+        filler = positions[-1] if len(positions) else 0
+        positions = np.concatenate([positions[:total_repeat_length], np.full(max(extra, 0), filler)])
+    return take(x, from_numpy(positions.astype(np.int32)), place, mode="clip")
+
+
+def _repeat_evenly(x: Value, times: int, place: int) -> Value:
+    shape = (*x.shape[: place + 1], times, *x.shape[place + 1 :])
+    kept = tuple(k for k in range(len(shape)) if k != place + 1)
+    wide = shapes.broadcast_in_dim(x, shape, kept)
+    return shapes.reshape(wide, (*x.shape[:place], x.shape[place] * times, *x.shape[place + 1 :]))
+
+
+def _repeat_traced(x: Value, repeats: Value, place: int, total: int) -> Value:
+    """Mark where each element begins and count the marks up to each place of the result."""
+    size = x.shape[place]
+    counts = broadcast_value(retype(repeats, _INT32), (size,))
+    ends = cumsum(counts)
+    starts = elementwise.sub(ends, counts)
+    marks = scatter(shapes.full((total,), 0, _INT32), starts, 1, slicing.scatter_add, mode="drop")
+    number = elementwise.sub(cumsum(marks), constant(1, _INT32))
+    return take(x, number, place, mode="clip")
+
+
+def delete(
+    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Value:
+    """Return ``arr`` without the slices at ``obj`` (an index, a slice, indices, a mask) along ``axis``.
+
+    Example:
+        >>> delete(np.array([1, 2, 3]), 1)
+        Array([1, 3], dtype=int32)
+    """
+    check_arraylike("delete", arr)
+    x = as_operand("delete", arr)
+    if axis is None:
+        x, place = shapes.reshape(x, (x.size,)), 0
+    else:
+        place = canonical_axis(axis, x.ndim)
+    size = x.shape[place]
+    if isinstance(obj, slice):
+        gone: Any = np.arange(size)[obj]
+    else:
+        gone = np.asarray(obj) if not isinstance(obj, Array) else concrete_data(obj)
+        if gone is None:
+            raise errors.ConcretizationTypeError(obj, "'obj' array argument of jnp.delete()\n")
+        if gone.ndim == 0 and not -size <= int(gone) < size:
+            raise IndexError(f"index {int(gone)} is out of bounds for axis {place} with size {size}")
+    keep = np.ones(size, bool)
+    keep[gone[(gone < size) & (gone >= -size)] if gone.ndim and gone.dtype != bool else gone] = False
+    return take(x, from_numpy(np.nonzero(keep)[0].astype(np.int32)), place, mode="clip")
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
+    """Return ``arr`` with ``values`` inserted before the positions ``obj`` along ``axis``.
+
+    Example:
+        >>> insert(np.array([1, 3]), 1, 2)
+        Array([1, 2, 3], dtype=int32)
+    """
+    check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
+    x, new = promote_all("insert", arr, values)
+    if axis is None:
+        x, place = shapes.reshape(x, (x.size,)), 0
+    else:
+        place = canonical_axis(axis, x.ndim)
+    size = x.shape[place]
+    data = np.arange(size)[obj] if isinstance(obj, slice) else (
+        np.asarray(obj) if not isinstance(obj, Array) else concrete_data(obj)
+    )
+    if data is None:
+        raise errors.ConcretizationTypeError(obj, "'obj' array argument of jnp.insert()\n")
+    is_scalar = data.ndim == 0
+    positions = np.atleast_1d(data).astype(np.int64)
+    positions = np.where(positions < 0, positions + size, positions).clip(0, size)
+    if len(positions) == 1:
+        # One position takes all values.
+        new = shapes.expand_dims(new, (place,)) if is_scalar and new.ndim == x.ndim - 1 and new.ndim else new
+        count = new.shape[place] if new.ndim == x.ndim else 1
+        positions = np.repeat(positions, count)
+    order = np.argsort(positions, kind="stable")
+    target = positions[order] + np.arange(len(positions))
+    block = tuple(len(target) if k == place else n for k, n in enumerate(x.shape))
+    new = broadcast_value(new, block)
+    total = size + len(target)
+    old = np.setdiff1d(np.arange(total), target)
+    source = np.empty(total, np.int32)
+    source[old] = np.arange(size)
+    source[target] = size + order
+    return take(concatenate([x, new], place), from_numpy(source), place, mode="clip")
+
+
+def resize(a: Any, new_shape: Any) -> Value:
+    """Return the elements, repeated as often as needed, in another shape."""
+    check_arraylike("resize", a)
+    target = canonical_shape(new_shape)
+    x = ravel(a)
+    total = math.prod(target)
+    if any(n < 0 for n in target):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    if total == 0 or x.size == 0:
+        return shapes.full(target, 0, x.dtype)
+    times = -(-total // x.size)
+    return shapes.reshape(slicing.slice_in_dim(shapes.tile(x, (times,)), 0, total), target)
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Value:
+    """Return a vector without the zeros at its front ("f") and back ("b")."""
+    check_arraylike("trim_zeros", filt)
+    x = as_operand("trim_zeros", filt)
+    data = concrete_data(x)
+    if data is None:
+        raise errors.ConcretizationTypeError(x, "Error arose in the `filt` argument of trim_zeros()\n")
+    hits = np.nonzero(data)[0]
+    low = int(hits[0]) if len(hits) else x.size
+    high = int(hits[-1]) + 1 if len(hits) else 0
+    start = low if "f" in trim.lower() else 0
+    stop = high if "b" in trim.lower() else x.shape[0]
+    return slicing.slice_in_dim(x, start, max(start, stop))
+
+
+__all__ = ["delete", "insert", "repeat", "resize", "trim_zeros"]

@@ -1,0 +1,329 @@
+"""Products and logarithms rounded as in JAX's kernels. In: floats. Out: the same dtype.
+
+XLA's CPU kernels fuse ``x * y + z`` into one instruction that rounds once, and compute the logarithms of
+float32 by Cephes' polynomials (Moshier, ``logf.c`` and ``log1p.c``) with such instructions. Random numbers
+are made from these, and should be the same numbers. The formulas are written once, for two algebras: NumPy
+arrays and kernel IR. A product of float32 numbers is exact in float64, so one rounding is two casts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from jaxlite.kernel_ir import nodes as ir
+from jaxlite.language.array import Value
+from jaxlite.language.primitive import ArrayModule, TangentMaps, is_linear
+from jaxlite.primitives.arithmetic import mul
+from jaxlite.primitives.elementwise import Log, Log1p
+from jaxlite.primitives.families import FLOAT, NaryElementwise, in_float32, quiet
+
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+class Algebra(Protocol):
+    """Arithmetic on floats of one dtype."""
+
+    def number(self, value: float) -> Any:
+        """Return a constant."""
+
+    def add(self, x: Any, y: Any) -> Any:
+        """Return ``x + y``."""
+
+    def sub(self, x: Any, y: Any) -> Any:
+        """Return ``x - y``."""
+
+    def mul(self, x: Any, y: Any) -> Any:
+        """Return ``x * y``."""
+
+    def div(self, x: Any, y: Any) -> Any:
+        """Return ``x / y``."""
+
+    def fma(self, x: Any, y: Any, z: Any) -> Any:
+        """Return ``x * y + z``, rounded once."""
+
+    def less(self, x: Any, y: Any) -> Any:
+        """Return ``x < y``."""
+
+    def select(self, condition: Any, x: Any, y: Any) -> Any:
+        """Return ``x`` where the condition holds, else ``y``."""
+
+    def abs(self, x: Any) -> Any:
+        """Return ``|x|``."""
+
+    def sqrt(self, x: Any) -> Any:
+        """Return the square root."""
+
+    def frexp(self, x: Any) -> tuple[Any, Any]:
+        """Return mantissa in [1/2, 1) and exponent, both as floats; ``x`` is positive and normal."""
+
+
+class OnArrays:
+    """NumPy arrays of ``dtype`` (float32 or float64)."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = np.dtype(dtype)
+
+    def number(self, value: float) -> Any:
+        return self.dtype.type(value)
+
+    def add(self, x: Any, y: Any) -> Any:
+        return x + y
+
+    def sub(self, x: Any, y: Any) -> Any:
+        return x - y
+
+    def mul(self, x: Any, y: Any) -> Any:
+        return x * y
+
+    def div(self, x: Any, y: Any) -> Any:
+        return x / y
+
+    def fma(self, x: Any, y: Any, z: Any) -> Any:
+        if self.dtype == _F64:
+            return _dekker_fma(self, x, y, z)
+        # A float64 operand makes NumPy compute in float64.
+        return (np.multiply(x, y, dtype=_F64) + z).astype(_F32)
+
+    def less(self, x: Any, y: Any) -> Any:
+        return x < y
+
+    def select(self, condition: Any, x: Any, y: Any) -> Any:
+        return np.where(condition, x, y)
+
+    def abs(self, x: Any) -> Any:
+        return np.abs(x)
+
+    def sqrt(self, x: Any) -> Any:
+        return np.sqrt(x)
+
+    def frexp(self, x: Any) -> tuple[Any, Any]:
+        mantissa, exponent = np.frexp(x)
+        return mantissa, exponent.astype(self.dtype)
+
+
+class OnScalars:
+    """Kernel IR scalars of ``dtype`` (float32 or float64)."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = np.dtype(dtype)
+
+    def number(self, value: float) -> ir.Expr:
+        return ir.const(value, self.dtype)
+
+    def add(self, x: ir.Expr, y: ir.Expr) -> ir.Expr:
+        return ir.binary("add", x, y)
+
+    def sub(self, x: ir.Expr, y: ir.Expr) -> ir.Expr:
+        return ir.binary("sub", x, y)
+
+    def mul(self, x: ir.Expr, y: ir.Expr) -> ir.Expr:
+        return ir.binary("mul", x, y)
+
+    def div(self, x: ir.Expr, y: ir.Expr) -> ir.Expr:
+        return ir.binary("div", x, y)
+
+    def fma(self, x: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
+        if self.dtype == _F64:
+            return _dekker_fma(self, x, y, z)
+        wide = [_widened(e) for e in (x, y, z)]
+        return ir.cast(ir.binary("add", ir.binary("mul", wide[0], wide[1]), wide[2]), _F32)
+
+    def less(self, x: ir.Expr, y: ir.Expr) -> ir.Expr:
+        return ir.compare("lt", x, y)
+
+    def select(self, condition: ir.Expr, x: ir.Expr, y: ir.Expr) -> ir.Expr:
+        return ir.select(condition, x, y)
+
+    def abs(self, x: ir.Expr) -> ir.Expr:
+        return ir.unary("abs", x)
+
+    def sqrt(self, x: ir.Expr) -> ir.Expr:
+        return ir.unary("sqrt", x)
+
+    def frexp(self, x: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
+        word = np.dtype(np.int32)
+        bits = ir.bitcast(x, word)
+        biased = ir.binary("shr_logical", bits, ir.const(23, word))
+        exponent = ir.cast(ir.binary("sub", biased, ir.const(126, word)), _F32)
+        fraction = ir.binary("and", bits, ir.const(0x007FFFFF, word))
+        half = ir.const(0x3F000000, word)  # the bits of 0.5
+        return ir.bitcast(ir.binary("or", fraction, half), _F32), exponent
+
+
+def _widened(e: ir.Expr) -> ir.Expr:
+    return ir.const(ir.const_value(e), _F64) if e.kind == "const" else ir.cast(e, _F64)
+
+
+def _dekker_fma(a: Algebra, x: Any, y: Any, z: Any) -> Any:
+    """Return ``x * y + z`` with one rounding, but for ties and products near the ends of the range.
+
+    Dekker's product and Knuth's sum give both rounding errors exactly: Shewchuk (1997), theorems 7 and 18.
+    """
+    splitter = a.number(2.0**27 + 1)
+
+    def halves(v: Any) -> tuple[Any, Any]:
+        c = a.mul(v, splitter)
+        head = a.sub(c, a.sub(c, v))
+        return head, a.sub(v, head)
+
+    product = a.mul(x, y)
+    (x1, x2), (y1, y2) = halves(x), halves(y)
+    rest = a.sub(a.sub(a.sub(product, a.mul(x1, y1)), a.mul(x2, y1)), a.mul(x1, y2))
+    product_error = a.sub(a.mul(x2, y2), rest)
+    total = a.add(product, z)
+    part = a.sub(total, product)
+    sum_error = a.add(a.sub(product, a.sub(total, part)), a.sub(z, part))
+    out = a.add(total, a.add(sum_error, product_error))
+    # Splitting a huge number overflows; then the plain sum has to do.
+    is_finite = a.less(a.abs(out), a.number(math.inf))
+    return a.select(is_finite, out, total)
+
+
+def horner(a: Algebra, coefficients: Sequence[Any], x: Any) -> Any:
+    """Return the polynomial with these coefficients, highest power first; each step rounds once."""
+    out = coefficients[0]
+    for c in coefficients[1:]:
+        out = a.fma(out, x, c)
+    return out
+
+
+# fmt: off
+#: log(1 + x) = x - x**2 / 2 + x**3 P(x) on [sqrt(1/2) - 1, sqrt(2) - 1], highest power first.
+_LOG = (
+    7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+    -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+)
+#: log(1 + x) = x - x**2 / 2 + x**3 P(x) / Q(x) for |x| < sqrt(2) - 1, highest power first.
+_LOG1P_P = (
+    4.5270000862445199635e-5, 4.9854102823193375972e-1, 6.5787325942061044846, 2.9911919328553073277e1,
+    6.0949667980987787057e1, 5.7112963590585538103e1, 2.0039553499201281259e1,
+)
+_LOG1P_Q = (
+    1.0, 1.5062909083469192043e1, 8.3047565967976209469e1, 2.2176239823732856465e2,
+    3.0909872225312059774e2, 2.1642788614495947685e2, 6.0118660497603843919e1,
+)
+# fmt: on
+#: log(2) in two parts, so that ``exponent * _LOG2_HIGH`` is exact.
+_LOG2_HIGH, _LOG2_LOW = 0.693359375, -2.12194440e-4
+_TINY = float(np.finfo(np.float32).tiny)
+
+
+def log_float32(a: Algebra, x: Any) -> Any:
+    """Return the natural logarithm; -inf at 0 and below the normal numbers, NaN for negative ``x``."""
+    is_normal = a.less(a.number(_TINY * (1 - 2**-24)), x)
+    mantissa, exponent = a.frexp(a.select(is_normal, x, a.number(1)))
+    # Move the mantissa from [1/2, 1) to [sqrt(1/2), sqrt(2)), less 1.
+    is_low = a.less(mantissa, a.number(math.sqrt(0.5)))
+    zero, one = a.number(0), a.number(1)
+    exponent = a.sub(exponent, a.select(is_low, one, zero))
+    f = a.add(a.sub(mantissa, one), a.select(is_low, mantissa, zero))
+    f_sq = a.mul(f, f)
+    f_cubed = a.mul(f_sq, f)
+    # Three groups of three coefficients: shorter chains than Horner's.
+    groups = [horner(a, [a.number(c) for c in _LOG[i : i + 3]], f) for i in (0, 3, 6)]
+    poly = a.fma(a.fma(groups[0], f_cubed, groups[1]), f_cubed, groups[2])
+    small = a.fma(poly, f_cubed, a.mul(a.number(_LOG2_LOW), exponent))
+    out = a.fma(
+        a.number(_LOG2_HIGH), exponent, a.add(a.fma(a.number(-0.5), f_sq, f), small)
+    )
+    out = a.select(is_normal, out, a.number(-math.inf))
+    out = a.select(a.less(x, zero), a.number(math.nan), out)
+    # Infinity and NaN are their own logarithms.
+    return a.select(a.less(x, a.number(math.inf)), out, x)
+
+
+def log1p_float32(a: Algebra, x: Any) -> Any:
+    """Return ``log(1 + x)``."""
+    is_small = a.less(a.abs(x), a.number(math.sqrt(2) - 1))
+    p = horner(a, [a.number(c) for c in _LOG1P_P], x)
+    q = horner(a, [a.number(c) for c in _LOG1P_Q], x)
+    x_sq = a.mul(x, x)
+    tail = a.mul(a.mul(x, x_sq), a.div(p, q))
+    near = a.add(x, a.fma(a.number(-0.5), x_sq, tail))
+    return a.select(is_small, near, log_float32(a, a.add(a.number(1), x)))
+
+
+class Fma(NaryElementwise):
+    """``x * y + z`` rounded once."""
+
+    name = "fma"
+    accepts = (FLOAT,) * 3
+
+    @quiet
+    def impl(self, xp: ArrayModule, x: Any, y: Any, z: Any) -> Any:
+        out = in_float32(lambda *v: OnArrays(v[0].dtype).fma(*v), x, y, z)
+        return np.asarray(out, x.dtype)
+
+    def partials(self, out: Value, x: Value, y: Value, z: Value) -> TangentMaps:
+        return (lambda t: mul(t, y)), (lambda t: mul(x, t)), (lambda t: t)
+
+    def adjoints(self, ct: Value, x: Any, y: Any, z: Any) -> tuple[Any, ...]:
+        # Linear in z, and in x or y while the other is fixed.
+        return (
+            mul(ct, y) if is_linear(x) else None,
+            mul(ct, x) if is_linear(y) else None,
+            ct if is_linear(z) else None,
+        )
+
+    def lower(self, x: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
+        return OnScalars(x.dtype).fma(x, y, z)
+
+
+class _Float32Formula:
+    """Replaces the value of a logarithm of float32 (and of half precision, which is computed in it)."""
+
+    formula: Any
+
+    @quiet
+    def impl(self, xp: ArrayModule, x: Any) -> Any:
+        def compute(v: Any) -> Any:
+            if v.dtype != _F32:
+                return super(_Float32Formula, self).impl(xp, v)  # type: ignore[misc]
+            return np.asarray(type(self).formula(OnArrays(_F32), v), _F32)
+
+        return in_float32(compute, x)
+
+    def lower(self, x: ir.Expr) -> ir.Expr:
+        if x.dtype != _F32:
+            return super().lower(x)  # type: ignore[misc, no-any-return]
+        return type(self).formula(OnScalars(_F32), x)  # type: ignore[no-any-return]
+
+
+class CephesLog(_Float32Formula, Log):
+    """Natural logarithm, in float32 with the bits of JAX on the CPU."""
+
+    formula = staticmethod(log_float32)
+
+
+class CephesLog1p(_Float32Formula, Log1p):
+    """``log(1 + x)``, in float32 with the bits of JAX on the CPU."""
+
+    formula = staticmethod(log1p_float32)
+
+
+fma_p, cephes_log_p, cephes_log1p_p = Fma(), CephesLog(), CephesLog1p()
+
+
+def fma(x: Value, y: Value, z: Value) -> Value:
+    """Return ``x * y + z`` rounded once: ``T[*s], T[*s], T[*s] -> T[*s]`` for floats."""
+    return fma_p.bind(x, y, z)
+
+
+def cephes_log(x: Value) -> Value:
+    """Return the natural logarithm: ``T[*s] -> T[*s]``; for float32 bit for bit as JAX on the CPU."""
+    return cephes_log_p.bind(x)
+
+
+def cephes_log1p(x: Value) -> Value:
+    """Return ``log(1 + x)``: ``T[*s] -> T[*s]``; for float32 bit for bit as JAX on the CPU."""
+    return cephes_log1p_p.bind(x)
+
+
+__all__ = [
+    "Algebra", "OnArrays", "OnScalars", "cephes_log", "cephes_log1p", "cephes_log1p_p", "cephes_log_p",
+    "fma", "fma_p", "horner", "log1p_float32", "log_float32",
+]  # fmt: skip
