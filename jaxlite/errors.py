@@ -8,6 +8,30 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__ = [
+    "AllocationError",
+    "CacheError",
+    "CellError",
+    "ConcreteShapeError",
+    "ConcretizationTypeError",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxliteError",
+    "JaxprTypeError",
+    "KernelCompileError",
+    "KeyReuseError",
+    "NonConcreteBooleanIndexError",
+    "RecompileError",
+    "StaleGlobalError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "TypePromotionError",
+    "UnexpectedTracerError",
+    "located",
+]
+
 
 class JaxliteError(Exception):
     """Base of the errors that only jaxlite has.

@@ -82,7 +82,7 @@ class Lowered:
 
     def as_text(self, stage: str = "llvm", **_: Any) -> str:
         """Return one stage as text: 'jaxpr', 'optimised', 'fusion', 'kernels' or 'llvm'."""
-        return stage_text(self.compilation, stage)
+        return _stage_text(self.compilation, stage)
 
     def compile(self, **_: Any) -> Compiled:
         """Return the last stage."""
@@ -107,14 +107,14 @@ class Compiled:
 
     def as_text(self, stage: str = "llvm", **_: Any) -> str:
         """Return one stage as text."""
-        return stage_text(self.compilation, stage)
+        return _stage_text(self.compilation, stage)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run; TypeError if the argument types differ from the traced ones."""
         return self.lowered.traced.call(*args, **kwargs)
 
 
-def stage_text(compilation: Compilation, stage: str) -> str:
+def _stage_text(compilation: Compilation, stage: str) -> str:
     """Return the text of one stage; ValueError for an unknown name."""
     if stage not in STAGES:
         raise ValueError(f"unknown stage {stage!r}; stages are {', '.join(STAGES)}")

@@ -36,7 +36,7 @@ def promote_weak_carry(
     promoted = []
     for x, out in zip(leaves, outs, strict=True):
         aval = get_aval(x)
-        if aval.weak_type and (aval.dtype, True) != (out.dtype, out.weak_type):
+        if aval.weak_type and aval.dtype != out.dtype:
             dtype, weak = dtypes.promote_pair(aval.dtype, True, out.dtype, out.weak_type)
             x = ops.convert_element_type(x, dtype, weak)
             changed = True

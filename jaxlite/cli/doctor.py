@@ -20,6 +20,8 @@ from pathlib import Path
 import jaxlite
 from jaxlite.cli.console import table
 from jaxlite.cli.parts import PARTS, load
+from jaxlite.runtime import disk_cache
+from jaxlite.settings import config
 from jaxlite.version import __version__
 
 ENGINE = ("numpy", "scipy", "llvmlite", "ml_dtypes", "opt_einsum")
@@ -120,8 +122,15 @@ def describe_folder(folder: Path) -> list[tuple[str, ...]]:
 
 
 def cache_rows() -> list[tuple[str, ...]]:
-    """Return what is known about the folder that this process would use."""
-    return []
+    """Return what is known about the folder that this process uses."""
+    cache = disk_cache.current()  # makes the folder if it can: the doctor looks at the real thing
+    if cache is not None:
+        return describe_folder(cache.folder)
+    wanted = config.cache_dir or ""
+    if not config.enable_compilation_cache or wanted.lower() == "off":
+        return [("folder", "off: compiled code lives as long as its process")]
+    folder = Path(wanted).expanduser() if wanted else disk_cache.default_folder()
+    return [*describe_folder(folder), ("used", "no, it cannot be made or is not private")]
 
 
 def _installed(name: str) -> Finding:

@@ -142,6 +142,7 @@ def reads_of(eqn: JaxprEqn) -> list[tuple[int, Access]]:
         ]
     primitive: Any = eqn.primitive
     probes = tuple([_Probe(a.aval) for a in eqn.invars])
+    real = [n for n in shape if n != 1]
     rest = iter(_PROBES)
     index = tuple([ZERO if n == 1 else next(rest) for n in shape])
     if 0 in shape:
@@ -155,16 +156,18 @@ def reads_of(eqn: JaxprEqn) -> list[tuple[int, Access]]:
     found: list[tuple[int, Access]] = []
     for k, probe in enumerate(probes):
         if not isinstance(eqn.invars[k], Literal):
-            found.extend((k, _access(read, probe.aval.shape)) for read in dict.fromkeys(probe.reads))
+            for read in dict.fromkeys(probe.reads):
+                found.append((k, _access(read, probe.aval.shape, real)))
     return found
 
 
-def _access(read: tuple[ir.Expr, ...], shape: tuple[int, ...]) -> Access:
+def _access(read: tuple[ir.Expr, ...], shape: tuple[int, ...], result: list[int]) -> Access:
     axes = []
     for i, n in zip(read, shape, strict=True):
         if n != 1:
             axis = _AXIS_OF.get(i)
-            if axis is None:
+            # The first half of an axis has the same indices, but is not the whole.
+            if axis is None or result[axis] != n:
                 return OPAQUE
             axes.append(axis)
     return tuple(axes)

@@ -213,6 +213,19 @@ class Clusters:
         if 1 < len(readers) <= 64:
             self.merge(readers, var)
 
+    def merge_scalars(self) -> None:
+        """Merge kernels of single elements: the state of a scalar loop is one kernel, not one each."""
+        by_height: dict[int, Cluster] = {}
+        for cluster in self.all:
+            if cluster.merged_into is None and cluster.kind == "nest" and not cluster.axes:
+                first = by_height.setdefault(cluster.height, cluster)
+                if first is not cluster and self._fits(first, cluster):
+                    self._merge(first, cluster)
+
+    def _fits(self, a: Cluster, b: Cluster) -> bool:
+        """Say whether both together stay within the limits of one kernel."""
+        return len(a.eqns) + len(b.eqns) <= MAX_EQNS and len(a.pending | b.pending) <= MAX_INPUTS
+
     def _can_merge(self, a: Cluster, b: Cluster, uses: list[Use]) -> bool:
         if a.kind != "nest" or b.kind != "nest" or len(a.axes) != len(b.axes) or not a.axes:
             return False
@@ -226,7 +239,7 @@ class Clusters:
         low = a if a.height < b.height else b
         if a.height != b.height and low.has_producers:
             return False
-        if len(a.eqns) + len(b.eqns) > MAX_EQNS or len(a.pending | b.pending) > MAX_INPUTS:
+        if not self._fits(a, b):
             return False
         return all(
             any(u.cluster is c and u.place == tuple(c.axes) for u in uses) for c in (a, b)

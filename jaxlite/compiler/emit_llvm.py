@@ -1,15 +1,16 @@
-"""Stage 6 of 7, emit. In: Program and Target. Out: text of one LLVM module. No llvmlite, no device access.
+"""Stage 6 of 7, emit. In: Program and Target. Out: text of one LLVM module. No llvmlite, no device
+access.
 
-The module has one internal function per distinct kernel and one entry, ``@jaxlite_run``, that does all
-steps of the program: kernels, library calls, copies, loops and branches. No Python runs in between except
-in host calls. The entry takes one Python tuple,
+The module has one internal function per distinct kernel and one entry, ``@jaxlite_run``, that does
+all steps of the program: kernels, library calls, copies, loops and branches. No Python runs in
+between except in host calls. The entry takes one Python tuple,
 
     (inputs and constants ..., outputs ..., workspace, host state)
 
-of NumPy arrays (the host state is any object, handed to the host-call trampoline) and reads the data
-pointers itself; for a target that cannot, it takes a table of the same pointers. It returns 0, or
-``HOST_FAILED`` when a host call has raised, or ``INTERRUPTED`` when a signal handler has.
-Next: ``runtime/cpu.py``.
+of NumPy arrays (the host state is any object, handed to the host-call trampoline) and reads the
+data pointers itself; for a target that cannot, it takes a table of the same pointers. It returns 0,
+or ``HOST_FAILED`` when a host call has raised, or ``INTERRUPTED`` when a signal handler has. Next:
+``runtime/cpu.py``.
 """
 
 from __future__ import annotations

@@ -88,8 +88,15 @@ class _Fuser:
                 case _:
                     self.visit_other(position, eqn, kind)
         for var in (*self.jaxpr.invars, *self.jaxpr.constvars):
-            self.graph.merge_siblings(var)
+            self.merge_readers(var)
+        if self.is_on:
+            self.graph.merge_scalars()
         return self.plan()
+
+    def merge_readers(self, var: Var) -> None:
+        """Let loops over the same elements of ``var`` be one loop."""
+        if self.is_on:
+            self.graph.merge_siblings(var)
 
     # --- maps ---
 
@@ -99,7 +106,7 @@ class _Fuser:
         graph = self.graph
         self.alias_instead(eqn, var)
         is_output = var in self.outputs and var not in self.aliases
-        graph.merge_siblings(var)
+        self.merge_readers(var)
         uses = graph.uses_of(var)
         if not uses and not is_output:
             return
@@ -209,7 +216,7 @@ class _Fuser:
         """Put a reduction into a reader's kernel (as its beginning, or as a sweep), or start one."""
         (var,) = eqn.outvars
         graph = self.graph
-        graph.merge_siblings(var)
+        self.merge_readers(var)
         uses = graph.uses_of(var)
         shape, reduced = reduction_domain(eqn)
         kept = [a for a in range(len(shape)) if a not in reduced]
@@ -277,7 +284,7 @@ class _Fuser:
         cluster.label = eqn.primitive.name
         verdict = Verdict(cluster.memory_reason, cluster.result_detail())
         for var in eqn.outvars:
-            graph.merge_siblings(var)
+            self.merge_readers(var)
             self.store(cluster, var, (), graph.uses_of(var), verdict)
         if eqn.effects:
             # Effects happen in program order: what comes later must be below.

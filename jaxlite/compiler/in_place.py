@@ -28,10 +28,9 @@ def reads_and_writes(step: Step) -> tuple[list[View], list[View]]:
     """Return the views a step reads and those it writes, nested steps included."""
     match step:
         case Launch(kernel, args):
-            loaded = loaded_buffers(kernel)
-            reads = [v for p, v in zip(kernel.params, args, strict=True) if p.name in loaded]
-            writes = [v for p, v in zip(kernel.params, args, strict=True) if p.is_output]
-            return reads, writes
+            # What a kernel loads from its outputs is its own, or it updates them in place: a write.
+            pairs = list(zip(kernel.params, args, strict=True))
+            return [v for p, v in pairs if not p.is_output], [v for p, v in pairs if p.is_output]
         case LibraryCall(_, ins, outs, _, _) | HostCall(_, _, ins, outs, _):
             return list(ins), list(outs)
         case Copy(src, dst):

@@ -71,6 +71,9 @@ class Normaliser:
         self.substitute = substitute or {}
         self.memo: dict[ir.Expr, ir.Expr] = {}
         self._forms: dict[ir.Expr, Form] = {}
+        #: Forms of results. Apart from ``_forms``: after a substitution the same expression means another
+        #: value in a result than in an argument (``i rem 2`` over a loop that starts at 1).
+        self._atoms: dict[ir.Expr, Form] = {}
         self._range_memo: dict[ir.Expr, Range] = {}
         #: Every index sum that occurs in the results, for the choice of loops.
         self.used: dict[ir.Expr, Form] = {}
@@ -192,8 +195,7 @@ class Normaliser:
     def _atom(self, e: ir.Expr) -> Form:
         if e.kind == "const":
             return Form({}, int(ir.const_value(e)))
-        self._forms.setdefault(e, Form({e: 1}, 0))
-        return Form({e: 1}, 0)
+        return self._atoms.setdefault(e, Form({e: 1}, 0))
 
     def _form_of_bound(self, op: str, x: Form, y: Form) -> Form:
         low, high = self.range_of(x.plus(y, -1))
@@ -234,7 +236,7 @@ class Normaliser:
 
     def known_form(self, e: ir.Expr) -> Form:
         """Return the sum an expression was made from."""
-        return self.used.get(e) or self._forms.get(e) or Form({e: 1}, 0)
+        return self.used.get(e) or self._atoms.get(e) or Form({e: 1}, 0)
 
     def range_of(self, form: Form) -> Range:
         """Return bounds of the sum."""

@@ -1,8 +1,9 @@
-"""Stage 6 of 7, emit: what is known about expressions before they are emitted. In: Expr. Out: facts.
+"""Stage 6 of 7, emit: what is known about expressions before they are emitted. In: Expr. Out:
+facts.
 
-Three facts, each computed once per node: which changing names an expression depends on (as a bit mask, to
-hoist it out of loops), its coefficient in a loop index (to choose contiguous loads), and the range of an
-index (to compute vectors of indices in 32 bits). Next: ``llvm_expr.py``.
+Three facts, each computed once per node: which changing names an expression depends on (as a bit
+mask, to hoist it out of loops), its coefficient in a loop index (to choose contiguous loads), and
+the range of an index (to compute vectors of indices in 32 bits). Next: ``llvm_expr.py``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Stage 6 of 7, emit: arithmetic on scalars or vectors. In: operands. Out: LLVM instructions.
 
-Everything here works on ``Lanes``: with one lane it emits scalar code, with more the same on vectors.
-Semantics are those of ``kernel_ir/nodes.py``: integers wrap, division and shifts are total, casts
-saturate, ``min`` and ``max`` propagate NaN, 16-bit floats are rounded after every operation.
-Next: ``llvm_math.py`` (transcendental functions), ``llvm_complex.py``.
+Everything here works on ``Lanes``: with one lane it emits scalar code, with more the same on
+vectors. Semantics are those of ``kernel_ir/nodes.py``: integers wrap, division and shifts are
+total, casts saturate, ``min`` and ``max`` propagate NaN, 16-bit floats are rounded after every
+operation. Next: ``llvm_math.py`` (transcendental functions), ``llvm_complex.py``.
 """
 
 from __future__ import annotations
@@ -267,7 +267,8 @@ def _float_to_float(lanes: Lanes, x: str, source: DType, target: DType) -> str:
 def _round_to_odd(lanes: Lanes, x: str) -> str:
     """Emit a float for the double ``x`` that may be rounded again without rounding twice.
 
-    Cut, and set the last bit if anything was lost: a tie of the next rounding cannot appear by accident.
+    Cut, and set the last bit if anything was lost: a tie of the next rounding cannot appear by
+    accident.
     """
     near = lanes.convert("fptrunc", x, "double", "float")
     back = lanes.convert("fpext", near, "float", "double")

@@ -22,7 +22,9 @@ def unary(lanes: Lanes, op: str, elem: str, x: Pair) -> str | Pair:
         case "imag":
             return im
         case "neg":
-            return arith.float_unary(lanes, "neg", elem, re), arith.float_unary(lanes, "neg", elem, im)
+            return arith.float_unary(lanes, "neg", elem, re), arith.float_unary(
+                lanes, "neg", elem, im
+            )
         case "conj":
             return re, arith.float_unary(lanes, "neg", elem, im)
         case "abs":

@@ -1,7 +1,7 @@
 """Stage 6 of 7, emit: how long steps take, roughly. In: steps. Out: nanoseconds on one core.
 
-Good to a factor of ten, which is enough for its two uses: short programs keep the GIL, and native loops
-look for Ctrl-C about once a millisecond. Next: ``emit_llvm.py``.
+Good to a factor of ten, which is enough for its two uses: short programs keep the GIL, and native
+loops look for Ctrl-C about once a millisecond. Next: ``emit_llvm.py``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Stage 6 of 7, emit: expressions. In: hash-consed Expr. Out: LLVM values, each emitted once per scope.
+"""Stage 6 of 7, emit: expressions. In: hash-consed Expr. Out: LLVM values, each emitted once per
+scope.
 
 Every loop body is a ``Scope``. An expression is emitted in the outermost scope in which nothing it
-depends on changes, so loop-invariant code ends up before the loop, without an optimiser. Inside a vector
-loop an expression that does not vary by lane stays scalar; a load whose address moves by one element per
-lane becomes one vector load, and any other a gather. Next: ``llvm_kernel.py``.
+depends on changes, so loop-invariant code ends up before the loop, without an optimiser. Inside a
+vector loop an expression that does not vary by lane stays scalar; a load whose address moves by one
+element per lane becomes one vector load, and any other a gather. Next: ``llvm_kernel.py``.
 """
 
 from __future__ import annotations

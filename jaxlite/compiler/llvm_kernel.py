@@ -1,7 +1,8 @@
 """Stage 6 of 7, emit: one kernel as one LLVM function. In: Kernel. Out: text of a function.
 
-Loops become basic blocks, accumulators SSA values with a phi per loop; nothing lives on the stack. How a
-vector loop of n elements is cut into pieces of w lanes says ``llvm_loops.py``. Next: ``emit_llvm.py``.
+Loops become basic blocks, accumulators SSA values with a phi per loop; nothing lives on the stack.
+How a vector loop of n elements is cut into pieces of w lanes says ``llvm_loops.py``. Next:
+``emit_llvm.py``.
 """
 
 from __future__ import annotations
@@ -123,9 +124,7 @@ class _KernelEmitter:
         """Replace lanes that an earlier piece has combined already by the identity."""
         elem, neutral = register_type(dtype), identity(lanes, op, dtype)
         if isinstance(value, tuple) and isinstance(neutral, tuple):
-            re, im = (
-                lanes.select(self.fresh_lanes, elem, v, n) for v, n in zip(value, neutral)
-            )
+            re, im = (lanes.select(self.fresh_lanes, elem, v, n) for v, n in zip(value, neutral))
             return re, im
         return lanes.select(self.fresh_lanes, elem, plain(value), plain(neutral))
 
@@ -308,7 +307,14 @@ class _KernelEmitter:
         ev.go_on_in(after)
 
     def _advance(
-        self, i: str, start: int, stop: int, step: int, clamp: int | None, header: Block, after: Block
+        self,
+        i: str,
+        start: int,
+        stop: int,
+        step: int,
+        clamp: int | None,
+        header: Block,
+        after: Block,
     ) -> str:
         """Emit the end of a loop body and return the next index."""
         put = self.code.put
@@ -330,5 +336,3 @@ class _KernelEmitter:
         ev.indices[loop.index] = str(at)
         self.statements(loop.body)
         ev.leave()
-
-

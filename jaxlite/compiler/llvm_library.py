@@ -1,7 +1,8 @@
-"""Stage 6 of 7, emit: library calls. In: LibraryCall and pointers. Out: calls of named external symbols.
+"""Stage 6 of 7, emit: library calls. In: LibraryCall and pointers. Out: calls of named external
+symbols.
 
-``gemm``: row-major ``out[b] = op(a[b]) @ op(b[b])`` for ``b < batch``, where ``op(a[b])`` is m x k and
-``op(b[b])`` k x n. ``params``:
+``gemm``: row-major ``out[b] = op(a[b]) @ op(b[b])`` for ``b < batch``, where ``op(a[b])`` is m x k
+and ``op(b[b])`` k x n. ``params``:
 
     batch, m, n, k      sizes
     trans_a, trans_b    the operand is stored transposed: a[b] is k x m, b[b] is n x k
@@ -9,9 +10,10 @@
                         (default m * k and k * n; 0 uses the same matrix every time)
     accumulate          optional: add to ``out`` instead of overwriting it
 
-The element type is that of ``out``: float32, float64, complex64 or complex128. BLAS is column-major, so
-it is asked for the transposed product: ``out.T = op(b).T @ op(a).T``. The symbols ``jaxlite_sgemm`` ...
-have the Fortran interface and are bound by ``runtime/library.py``. Next: ``runtime/cpu.py``.
+The element type is that of ``out``: float32, float64, complex64 or complex128. BLAS is
+column-major, so it is asked for the transposed product: ``out.T = op(b).T @ op(a).T``. The symbols
+``jaxlite_sgemm`` ... have the Fortran interface and are bound by ``runtime/library.py``. Next:
+``runtime/cpu.py``.
 """
 
 from __future__ import annotations
@@ -25,9 +27,7 @@ from jaxlite.kernel_ir.program import LibraryCall
 LETTERS: Final = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
-def emit_call(
-    code: Code, step: LibraryCall, dtype: DType, ins: list[str], outs: list[str]
-) -> None:
+def emit_call(code: Code, step: LibraryCall, dtype: DType, ins: list[str], outs: list[str]) -> None:
     """Append the call of ``step`` to ``code``."""
     assert step.routine == "gemm", f"unknown library routine {step.routine}"
     _gemm(code, dict(step.params), dtype, ins, outs[0])

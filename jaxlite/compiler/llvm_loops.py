@@ -1,14 +1,16 @@
-"""Stage 6 of 7, emit: how a vector loop is cut. In: For. Out: ``VectorPlan``, and ``Facts`` about code.
+"""Stage 6 of 7, emit: how a vector loop is cut. In: For. Out: ``VectorPlan``, and ``Facts`` about
+code.
 
-A loop of n elements runs in pieces of w lanes. Extents are known, so there are no masks: if w does not
-divide n, the last piece is moved back to end at n and computes some elements twice. That changes nothing
-unless a sum would count them twice (then those lanes are blanked) or the kernel reads what it has written
-(then the rest runs as scalars). Next: ``llvm_kernel.py``.
+A loop of n elements runs in pieces of w lanes. Extents are known, so there are no masks: if w does
+not divide n, the last piece is moved back to end at n and computes some elements twice. That
+changes nothing unless a sum would count them twice (then those lanes are blanked) or the kernel
+reads what it has written (then the rest runs as scalars). Next: ``llvm_kernel.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set as AbstractSet
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,9 +60,7 @@ def facts_of(body: tuple[Stmt, ...]) -> Facts:
     assigned = dict.fromkeys(s.name for s in all_statements if isinstance(s, (Combine, Set)))
     return Facts(
         stored=frozenset(s.buffer for s in all_statements if isinstance(s, Store)),
-        loaded=frozenset(
-            e.attrs[0] for e in _distinct([*values, *addresses]) if e.kind == "load"
-        ),
+        loaded=frozenset(e.attrs[0] for e in _distinct([*values, *addresses]) if e.kind == "load"),
         assigned=tuple(assigned),
         declared=frozenset(s.name for s in all_statements if isinstance(s, Acc)),
         has_set=any(isinstance(s, Set) for s in all_statements),

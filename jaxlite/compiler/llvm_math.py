@@ -1,9 +1,9 @@
 """Stage 6 of 7, emit: transcendental functions. In: operands. Out: calls of libmvec or libm.
 
 glibc's libmvec has vector versions of most functions (at most 4 ulp). Their names follow the vector
-ABI: ``_ZGV`` + instruction set (``b`` SSE, ``d`` AVX2, ``e`` AVX-512) + ``N`` + lanes + one ``v`` per
-argument + ``_`` + libm's name. Wider vectors are cut into registers, narrower ones padded; scalars, and
-everything on machines without libmvec, go to libm. Next: ``llvm_expr.py``.
+ABI: ``_ZGV`` + instruction set (``b`` SSE, ``d`` AVX2, ``e`` AVX-512) + ``N`` + lanes + one ``v``
+per argument + ``_`` + libm's name. Wider vectors are cut into registers, narrower ones padded;
+scalars, and everything on machines without libmvec, go to libm. Next: ``llvm_expr.py``.
 """
 
 from __future__ import annotations
@@ -95,9 +95,7 @@ def _registers(lanes: Lanes, x: str, elem: str, width: int) -> list[str]:
         return [x]
     starts = range(0, n, width)
     picks = [[(s + i) % n for i in range(width)] for s in starts]
-    return [
-        lanes.code.put(f"shufflevector {t} {x}, {t} poison, {_mask(pick)}") for pick in picks
-    ]
+    return [lanes.code.put(f"shufflevector {t} {x}, {t} poison, {_mask(pick)}") for pick in picks]
 
 
 def _joined(lanes: Lanes, pieces: list[str], elem: str, width: int) -> str:

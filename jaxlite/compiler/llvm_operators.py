@@ -18,7 +18,20 @@ I32: DType = np.dtype(np.int32)
 _PART = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 #: Results that a 16-bit float holds exactly.
 _EXACT = frozenset(
-    "neg abs sign floor ceil trunc round_half_even round_half_away isfinite isnan min max".split()
+    [
+        "neg",
+        "abs",
+        "sign",
+        "floor",
+        "ceil",
+        "trunc",
+        "round_half_even",
+        "round_half_away",
+        "isfinite",
+        "isnan",
+        "min",
+        "max",
+    ]
 )
 
 

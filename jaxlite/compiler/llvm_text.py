@@ -1,4 +1,5 @@
-"""Stage 6 of 7, emit: LLVM text under construction. In: lines. Out: blocks, functions, declarations.
+"""Stage 6 of 7, emit: LLVM text under construction. In: lines. Out: blocks, functions,
+declarations.
 
 ``Module`` collects what the text needs once (declarations, constants), ``Code`` the blocks of one
 function. A block stays open after later blocks have begun, so code found to be loop-invariant can
@@ -101,7 +102,8 @@ class Module:
 
     def __str__(self) -> str:
         constants = [
-            f"{name} = private unnamed_addr constant {text}" for text, name in self.constants.items()
+            f"{name} = private unnamed_addr constant {text}"
+            for text, name in self.constants.items()
         ]
         parts = ["\n".join(constants), *self.functions, "\n".join(self.declarations.values())]
         return "\n\n".join(part for part in parts if part) + "\n"

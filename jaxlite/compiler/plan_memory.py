@@ -3,9 +3,9 @@
 A temp lives from the first step that touches it to the last. Temps whose lives do not overlap share
 memory. Invariant: temps that live at the same time do not overlap; offsets are multiples of 64 bytes.
 
-Steps are numbered in program order, those inside a loop too. A temp that lives only inside a loop's body
-is written in each round before it is read; one that is also touched outside lives at least until the
-loop's end, because the next round needs it again.
+Steps are numbered in program order, those inside a loop too. A temp that is touched only inside a loop's
+body is written in each round before it is read; one that is also touched outside lives through the
+whole loop, because rounds hand it on.
 """
 
 from __future__ import annotations
@@ -53,7 +53,14 @@ class _Lives:
         self.now = 0
         self.first: dict[str, int] = {}
         self.last: dict[str, int] = {}
+        self.loops: list[tuple[int, int, set[str]]] = []  # inner ones first
         self._walk(steps)
+        for start, end, names in self.loops:
+            for name in names:
+                # Also touched outside: what one round leaves must still be there in the next, and after.
+                if self.first[name] < start or self.last[name] > end:
+                    self.first[name] = min(self.first[name], start)
+                    self.last[name] = max(self.last[name], end)
 
     def _touch(self, name: str) -> None:
         self.first.setdefault(name, self.now)
@@ -78,17 +85,15 @@ class _Lives:
 
     def _loop(self, parts: list[tuple[Step, ...]], flag: str = "") -> None:
         start = self.now
-        touched_before = dict(self.last)
         for n, part in enumerate(parts):
             self._walk(part)
             if flag and n == 0:
                 self.now += 1
                 self._touch(flag)
         self.now += 1
-        for name in touched_before:
-            # It lived before the loop and is needed again in the next round.
-            if self.last[name] > start:
-                self.last[name] = self.now
+        names = {flag} if flag else set()
+        names.update(v.buffer for r in map(reads_and_writes, (s for part in parts for s in part)) for vs in r for v in vs)
+        self.loops.append((start, self.now, names))
 
 
 class _Space:

@@ -1,9 +1,11 @@
-"""Is a kernel or program well formed? In: Kernel or Program. Out: nothing, or an error naming the place.
+"""Is a kernel or program well formed? In: Kernel or Program. Out: nothing, or an error naming the
+place.
 
-Checked: every name is bound before it is used and once per kernel; dtypes agree; buffers are parameters of
-the right dtype and only outputs are stored; accumulators with a combiner are combined, others set; vector
-loops hold no vector loop and set no accumulator from outside; constant indices are in range; every view
-stays inside its buffer. Runs after each pass in tests and under ``JAXLITE_CHECK=1``.
+Checked: every name is bound before it is used and once per kernel; dtypes agree; buffers are
+parameters of the right dtype and only outputs are stored; accumulators with a combiner are
+combined, others set; vector loops hold no vector loop and set no accumulator from outside; constant
+indices are in range; every view stays inside its buffer. Runs after each pass in tests and under
+``JAXLITE_CHECK=1``.
 """
 
 from __future__ import annotations
@@ -47,11 +49,28 @@ from jaxlite.kernel_ir.program import (
 )
 
 _DTYPES = frozenset(
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
-    "complex64 complex128".split()
+    [
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    ]
 )
-_INT_ONLY = frozenset("not and or xor shl shr_logical shr_arithmetic popcount clz mulhi".split())
-_ANY_NUMBER = frozenset("add sub mul div neg abs sign isfinite isnan".split())
+_INT_ONLY = frozenset(
+    ["not", "and", "or", "xor", "shl", "shr_logical", "shr_arithmetic", "popcount", "clz", "mulhi"]
+)
+_ANY_NUMBER = frozenset(["add", "sub", "mul", "div", "neg", "abs", "sign", "isfinite", "isnan"])
 _REAL = frozenset({"min", "max", "rem"})
 _COMPLEX = frozenset({"conj", "real", "imag"})
 
@@ -253,7 +272,7 @@ class _ProgramCheck:
             low, high = low + min(far, 0), high + max(far, 0)
         buffer = self.buffers[view.buffer]
         end = high + _size(view.shape)
-        self.need(0 <= low and end <= buffer.size, f"{view} leaves its buffer of {buffer.size}")
+        self.need(low >= 0 and end <= buffer.size, f"{view} leaves its buffer of {buffer.size}")
         return buffer
 
     def read(self, views: Iterable[View]) -> None:

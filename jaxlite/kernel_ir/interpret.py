@@ -1,7 +1,8 @@
 """Run kernels and programs slowly, element by element. In: Kernel or Program, arrays. Out: arrays.
 
-The oracle for every emitter: plain NumPy scalars, one operation at a time, every index checked. Temporaries
-start as garbage, so reading one too early shows. Transcendental functions are computed in float64.
+The oracle for every emitter: plain NumPy scalars, one operation at a time, every index checked.
+Temporaries start as garbage, so reading one too early shows. Transcendental functions are computed
+in float64.
 
 >>> import numpy as np
 >>> from jaxlite.kernel_ir import nodes as ir

@@ -90,14 +90,20 @@ def _round_half_away(x: Any) -> Any:
 
 def _lgamma(x: float) -> float:
     # A pole at 0, -1, -2, ...
-    return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
+    return math.inf if x <= 0 and x % 1 == 0 else math.lgamma(x)
 
 
 #: Functions computed in float64 and rounded once.
 _FLOAT64: Final[dict[str, Callable[[Any], Any]]] = {
-    **{op: getattr(np, op) for op in "floor ceil trunc sqrt cbrt exp exp2 expm1 log log1p".split()},
-    **{op: getattr(np, op) for op in "sin cos tan sinh cosh tanh".split()},
-    **{op: getattr(np, "arc" + op[1:]) for op in "asin acos atan asinh acosh atanh".split()},
+    **{
+        op: getattr(np, op)
+        for op in ["floor", "ceil", "trunc", "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log1p"]
+    },
+    **{op: getattr(np, op) for op in ["sin", "cos", "tan", "sinh", "cosh", "tanh"]},
+    **{
+        op: getattr(np, "arc" + op[1:])
+        for op in ["asin", "acos", "atan", "asinh", "acosh", "atanh"]
+    },
     "round_half_even": np.rint,
     "round_half_away": _round_half_away,
     "rsqrt": lambda x: 1 / np.sqrt(x),

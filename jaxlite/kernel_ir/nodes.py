@@ -6,10 +6,10 @@ A kernel is a list of statements over named flat buffers. For ``y = x * 2`` on `
       Store y[i] = x[i] * 2.0
 
 Expressions never have side effects. ``Load`` reads what was stored before it in statement order.
-Semantics are JAX's: integer arithmetic wraps, ``div`` and ``rem`` on integers truncate like C but are
-total (x / 0 = -1 for signed and all ones for unsigned, x % 0 = x, MIN / -1 = MIN), shifts by the bit
-width or more give 0 (arithmetic right shift: the sign), float to int casts saturate with NaN -> 0,
-``min``/``max`` propagate NaN.
+Semantics are JAX's: integer arithmetic wraps, ``div`` and ``rem`` on integers truncate like C but
+are total (x / 0 = -1 for signed and all ones for unsigned, x % 0 = x, MIN / -1 = MIN), shifts by
+the bit width or more give 0 (arithmetic right shift: the sign), float to int casts saturate with
+NaN -> 0, ``min``/``max`` propagate NaN.
 """
 
 from __future__ import annotations
@@ -25,20 +25,27 @@ DType: TypeAlias = np.dtype[Any]
 I64: DType = np.dtype(np.int64)
 BOOL: DType = np.dtype(np.bool_)
 
-#: One operand, result of the same dtype (``abs`` of complex and the predicates differ, see ``unary``).
+#: One operand, result of the same dtype (``abs`` of complex and the predicates differ, see
+#: ``unary``).
 UNARY_OPS = frozenset(
-    "neg not abs sign floor ceil round_half_even round_half_away trunc sqrt rsqrt cbrt exp exp2 expm1 "
-    "log log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma "
-    "isfinite isnan popcount clz real imag conj".split()
-)
-#: Two operands of one dtype, result of the same dtype (``complex`` builds a complex from two floats).
+    {
+        "neg", "not", "abs", "sign", "floor", "ceil", "round_half_even", "round_half_away", "trunc",
+        "sqrt", "rsqrt", "cbrt", "exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tan",
+        "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc",
+        "lgamma", "isfinite", "isnan", "popcount", "clz", "real", "imag", "conj",
+    }
+)  # fmt: skip
+#: Two operands of one dtype, result of the same dtype (``complex`` builds a complex from two
+#: floats).
 BINARY_OPS = frozenset(
-    "add sub mul div rem pow min max and or xor shl shr_logical shr_arithmetic atan2 nextafter "
-    "complex mulhi".split()
-)
-COMPARE_OPS = frozenset("eq ne lt le gt ge".split())
+    {
+        "add", "sub", "mul", "div", "rem", "pow", "min", "max", "and", "or", "xor", "shl",
+        "shr_logical", "shr_arithmetic", "atan2", "nextafter", "complex", "mulhi",
+    }
+)  # fmt: skip
+COMPARE_OPS = frozenset(["eq", "ne", "lt", "le", "gt", "ge"])
 #: Combiners of an accumulator; all are associative and commutative, so lanes may be combined later.
-COMBINERS = frozenset("add mul min max and or xor".split())
+COMBINERS = frozenset(["add", "mul", "min", "max", "and", "or", "xor"])
 
 
 class Expr:
@@ -46,9 +53,11 @@ class Expr:
 
     __slots__ = ("__weakref__", "args", "attrs", "dtype", "kind")
 
-    kind: str  # 'const' | 'index' | 'name' | 'load' | 'unary' | 'binary' | 'compare' | 'select' | 'cast' | 'bitcast'
+    # kind: const, index, name, load, unary, binary, compare, select, cast or bitcast.
+    # attrs: ('add',) for binary; (name,) for index and name; (buffer,) for load; ...
+    kind: str
     args: tuple[Expr, ...]
-    attrs: tuple[Any, ...]  # ('add',) for binary; (name,) for index/name; (buffer,) for load; ...
+    attrs: tuple[Any, ...]
     dtype: DType
 
     def __repr__(self) -> str:
@@ -110,7 +119,10 @@ def load(buffer: str, at: Expr, dtype: Any) -> Expr:
 
 
 def unary(op: str, x: Expr, dtype: Any = None) -> Expr:
-    """Return ``op(x)``; ``dtype`` defaults to that of ``x`` (bool for predicates, float for real/imag/abs)."""
+    """Return ``op(x)``.
+
+    ``dtype`` defaults to that of ``x``, to bool for predicates, to the part's for real, imag and abs.
+    """
     assert op in UNARY_OPS, op
     if dtype is None:
         dt = x.dtype
@@ -173,7 +185,7 @@ def compare(op: str, x: Expr, y: Expr) -> Expr:
 
 
 def select(condition: Expr, if_true: Expr, if_false: Expr) -> Expr:
-    """Return ``if_true`` where ``condition`` (bool) holds, else ``if_false``; both may be evaluated."""
+    """Return ``if_true`` where ``condition`` (bool) holds, else ``if_false``; both are evaluated."""
     assert condition.dtype == BOOL, condition
     assert if_true.dtype == if_false.dtype, (if_true, if_false)
     if if_true is if_false:
@@ -211,7 +223,8 @@ LoopKind: TypeAlias = Literal["serial", "parallel", "vector"]
 class Let:
     """Bind ``name``; visible in the statements after it in this block and in nested ones.
 
-    Names of ``Let`` and ``Acc`` are bound once in a kernel; loop indices may be used again by a later loop.
+    Names of ``Let`` and ``Acc`` are bound once in a kernel; loop indices may be used again by a
+    later loop.
     """
 
     name: str
@@ -229,7 +242,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Acc:
-    """Declare a mutable scalar. With ``combiner`` it is updated by ``Combine`` only (lanes allowed)."""
+    """Declare a mutable scalar. One with a ``combiner`` is updated by ``Combine`` only."""
 
     name: str
     init: Expr
@@ -267,8 +280,8 @@ class For:
 
     ``serial``: in order. ``parallel``: iterations are independent. ``vector``: independent up to
     ``Combine``, so the emitter may run several iterations at once, and some twice. It may contain
-    serial loops and ``If``; an ``Acc`` declared inside exists once per iteration, and only such a one may
-    be ``Set``. It contains no other vector loop.
+    serial loops and ``If``; an ``Acc`` declared inside exists once per iteration, and only such a
+    one may be ``Set``. It contains no other vector loop.
     """
 
     index: str
@@ -294,8 +307,8 @@ class Param:
 class Kernel:
     """One unit of generated code.
 
-    ``name`` says what it does (``fused_mul_sin``), ``comments`` are the jaxpr equations it came from
-    (with user lines).
+    ``name`` says what it does (``fused_mul_sin``), ``comments`` are the jaxpr equations it came
+    from (with user lines).
     """
 
     name: str

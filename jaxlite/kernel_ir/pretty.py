@@ -44,11 +44,23 @@ from jaxlite.language.dtypes import short_name
 _INDENT: Final = "  "
 #: Infix operators: text and how tightly they bind.
 _INFIX: Final = {
-    **{"mul": ("*", 6), "div": ("/", 6), "rem": ("%", 6), "add": ("+", 5), "sub": ("-", 5)},
-    **{"shl": ("<<", 4), "shr_logical": (">>>", 4), "shr_arithmetic": (">>", 4)},
-    **{"and": ("&", 3), "xor": ("^", 2), "or": ("|", 1)},
-    **{"eq": ("==", 0), "ne": ("!=", 0), "lt": ("<", 0)},
-    **{"le": ("<=", 0), "gt": (">", 0), "ge": (">=", 0)},
+    "mul": ("*", 6),
+    "div": ("/", 6),
+    "rem": ("%", 6),
+    "add": ("+", 5),
+    "sub": ("-", 5),
+    "shl": ("<<", 4),
+    "shr_logical": (">>>", 4),
+    "shr_arithmetic": (">>", 4),
+    "and": ("&", 3),
+    "xor": ("^", 2),
+    "or": ("|", 1),
+    "eq": ("==", 0),
+    "ne": ("!=", 0),
+    "lt": ("<", 0),
+    "le": ("<=", 0),
+    "gt": (">", 0),
+    "ge": (">=", 0),
 }
 _PREFIX: Final = {"neg": "-", "not": "~"}
 _ATOM: Final = 9

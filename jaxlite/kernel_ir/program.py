@@ -1,7 +1,8 @@
-"""A program: the ordered steps of one jitted call, as pure data. Made by ``compiler``, run by ``runtime``.
+"""A program: the ordered steps of one jitted call, as pure data. Made by ``compiler``, run by
+``runtime``.
 
-In: kernels. Out: ``Program``. Invariant: every view stays inside its buffer; steps run in order, and a
-step may read only what an earlier step, an input or a constant has written.
+In: kernels. Out: ``Program``. Invariant: every view stays inside its buffer; steps run in order,
+and a step may read only what an earlier step, an input or a constant has written.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ BufferKind: TypeAlias = Literal["input", "output", "temp"]
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A C-contiguous array. ``temp`` buffers live in the workspace at ``offset_bytes`` (planned later)."""
+    """A C-contiguous array. ``temp`` buffers live in the workspace at ``offset_bytes``, if planned."""
 
     name: str
     dtype: DType
@@ -42,8 +43,8 @@ class Buffer:
 class View:
     """A contiguous part of a buffer: starts at element ``offset + sum(counter * stride)``.
 
-    ``counters`` are pairs (loop counter name, stride in elements): row ``i`` of a scanned array is the
-    view ``xs + i * row_size``, without a copy. ``shape`` is the shape of the part.
+    ``counters`` are pairs (loop counter name, stride in elements): row ``i`` of a scanned array is
+    the view ``xs + i * row_size``, without a copy. ``shape`` is the shape of the part.
     """
 
     buffer: str
@@ -62,7 +63,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class LibraryCall:
-    """Call a library routine, e.g. ``gemm`` (``params`` hold its sizes and flags, see ``runtime/library.py``)."""
+    """Call a library routine, e.g. ``gemm``; its ``params`` are those of ``compiler/llvm_library.py``."""
 
     routine: str
     ins: tuple[View, ...]
@@ -124,7 +125,8 @@ Step: TypeAlias = Launch | LibraryCall | HostCall | Copy | Loop | While | Branch
 class Program:
     """Everything one jitted call does. ``inputs`` and ``outputs`` are buffer names in call order.
 
-    An output that is the very same array as an input or a constant is a ``Copy``: outputs never alias.
+    An output that is the very same array as an input or a constant is a ``Copy``: outputs never
+    alias.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """What an emitter may assume about the machine, and the entry's calling convention. Plain data.
 
-``runtime/platform.py`` describes the host; tests and golden files use fixed descriptions, so that the
-emitted text does not depend on where it was emitted. Next: ``compiler/emit_llvm.py``.
+``runtime/platform.py`` describes the host; tests and golden files use fixed descriptions, so that
+the emitted text does not depend on where it was emitted. Next: ``compiler/emit_llvm.py``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Target:
     """A CPU as the LLVM emitter sees it.
 
     Attributes:
-        name: for people; part of the text's first comment.
-        vector_bits: width of a vector register: 512, 256 or 128.
-        vector_math: instruction-set letters of libmvec that exist, widest first ("edb" with AVX-512,
+        name: for people; part of the text's first comment. vector_bits: width of a vector register:
+        512, 256 or 128. vector_math: instruction-set letters of libmvec that exist, widest first
+        ("edb" with AVX-512,
             "db" with AVX2, "b" with SSE), or "" without libmvec.
         llvm_version: major version of the LLVM that will read the text.
         tuple_items: byte offset of the first item of a Python tuple, -1 if unknown.

@@ -113,11 +113,11 @@ def eqn_lines(
     """Return an equation as lines, the first without indentation."""
     ins = [atom_text(a, context) for a in eqn.invars]
     params = eqn.primitive.shown_params(eqn.params)
+    outs = " ".join(binder(v, context, used) for v in eqn.outvars)  # named before inner vars
     name_call_vars(eqn, context)
     parts = [(k, param_lines(v, context, indent + 2)) for k, v in sorted(params.items())]
     if "name" in params:  # a call shows its name first
         parts.sort(key=lambda part: part[0] != "name")
-    outs = " ".join(binder(v, context, used) for v in eqn.outvars)
     head = f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name
     tail = (" " + " ".join(ins)) if ins else ""
     if not parts:
@@ -132,7 +132,7 @@ def eqn_lines(
 
 
 def name_call_vars(eqn: JaxprEqn, context: Context) -> None:
-    """Let the body of a call use the caller's names for its arguments, as JAX prints it."""
+    """Let the body of a call use the caller's names for arguments and results, as JAX prints it."""
     if getattr(eqn.primitive, "role", "") != "call" or eqn.primitive.name != "jit":
         return
     for _, inner in jaxprs_in_params(eqn.params):
@@ -142,6 +142,9 @@ def name_call_vars(eqn: JaxprEqn, context: Context) -> None:
         for var, atom in zip(jaxpr.invars, eqn.invars, strict=True):
             if isinstance(atom, Var):
                 context.names.setdefault(var, context.name(atom))
+        for atom, out in zip(jaxpr.outvars, eqn.outvars, strict=True):
+            if isinstance(atom, Var) and out in context.names:
+                context.names.setdefault(atom, context.names[out])
 
 
 def jaxpr_lines(

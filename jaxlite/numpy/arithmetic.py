@@ -136,7 +136,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Value, Value]:  # noqa: A001
     if _kind(x) in "iu":
         return floor_divide(x, y), remainder(x, y)
     if _kind(x) == "c":
-        raise TypeError("divmod does not support complex-valued inputs")
+        raise TypeError("floor_divide does not support complex-valued inputs")
     return _float_divmod(x, y)
 
 
@@ -168,7 +168,11 @@ def power(x1: Any, x2: Any, /) -> Value:
     exponent = _static_exponent(x2)
     if exponent is not None:
         # The exponent takes part in promotion (bool**2 is an integer) but not in the computation.
-        base, _ = promote("power", x1, 1 if isinstance(x2, int) else x2)
+        base = as_operand("power", x1)
+        if _kind(base) == "b":
+            base = convert(base, dtypes.default_dtype(int))
+        elif not isinstance(x2, int):
+            base = promote("power", base, x2)[0]
         return ar.integer_pow_p.bind(base, y=exponent)
     x, y = as_operand("power", x1), as_operand("power", x2, 1)
     kind_x, kind_y = _kind(x), _kind(y)
@@ -233,6 +237,7 @@ def ldexp(x1: Any, x2: Any, /) -> Value:
             f"ldexp not supported for input types {(x.aval.dtype, n.aval.dtype)}"
         )
     (x,) = promote_all_inexact("ldexp", x)
+    x = retype(x, x.aval.dtype)
     # Two halves, so that neither power of two overflows where the product does not.
     half = bitwise.shift_right_arithmetic_p.bind(n, _scalar(n, 1))
     other = ar.sub_p.bind(n, half)
@@ -311,7 +316,6 @@ def trunc(x: Any) -> Value:
     return choose_between(is_negative, rounding.ceil_p.bind(x), rounding.floor_p.bind(x))
 
 
-fix = trunc
 
 
 def _round_even(x: Value) -> Value:
@@ -356,7 +360,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Value:  # noqa: A001
     is_half = x.aval.dtype.itemsize == 2
     if is_half:
         wide = convert(x, np.dtype(np.float32), x.aval.weak_type)
-    factor = _scalar(wide, 10.0 ** abs(decimals))
+    factor = _scalar(wide, 10.0 ** (decimals if decimals > 0 else -decimals))
     up, down = (ar.mul_p, ar.div_p) if decimals > 0 else (ar.div_p, ar.mul_p)
     rounded = down.bind(_round_even(up.bind(wide, factor)), factor)
     return convert(rounded, x.aval.dtype, x.aval.weak_type) if is_half else rounded
@@ -495,7 +499,7 @@ def log10(x: Any, /) -> Value:
 
 __all__ = [
     "abs", "absolute", "angle", "around", "ceil", "conj", "conjugate", "deg2rad", "degrees",
-    "divmod", "fabs", "fix", "float_power", "floor", "floor_divide", "fmod", "frexp", "imag",
+    "divmod", "fabs", "float_power", "floor", "floor_divide", "fmod", "frexp", "imag",
     "ldexp", "log10", "log2", "mod", "modf", "positive", "pow", "power", "rad2deg", "radians",
     "real", "remainder", "rint", "round", "square", "trunc",
 ]  # fmt: skip

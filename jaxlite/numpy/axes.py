@@ -5,14 +5,18 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-__all__ = ["axes_tuple", "canonical_axis", "check_no_out"]
+__all__ = ["AxisError", "axes_tuple", "canonical_axis", "check_no_out"]
+
+
+class AxisError(ValueError, IndexError):
+    """An axis that the array does not have (JAX raises either class, depending on the function)."""
 
 
 def canonical_axis(axis: Any, rank: int) -> int:
     """Return ``axis`` counted from the front; ValueError if it is out of bounds."""
     index = operator.index(axis)
     if not -rank <= index < rank:
-        raise ValueError(f"axis {index} is out of bounds for array of dimension {rank}")
+        raise AxisError(f"axis {index} is out of bounds for array of dimension {rank}")
     return index + rank if index < 0 else index
 
 

@@ -34,7 +34,7 @@ _BOOL = np.dtype(np.bool_)
 
 def truth(x: Value) -> Value:
     """Return whether elements differ from 0: ``T[*s] -> bool[*s]``."""
-    return x if x.aval.dtype == _BOOL else ne_p.bind(x, constant(0, x.aval.dtype))
+    return x if x.aval.dtype == _BOOL else ne_p.bind(x, constant(0, x.aval.dtype, x.aval.weak_type))
 
 
 def choose_between(condition: Value, x: Value, y: Value, name: str = "where") -> Value:

@@ -21,11 +21,10 @@ from jaxlite.lax import shapes
 from jaxlite.lax.operands import constant
 from jaxlite.numpy.promotion import (
     as_operand,
-    broadcast_shapes,
-    broadcast_value,
     check_arraylike,
     retype,
 )
+from jaxlite.numpy.rearrange import broadcast_to
 
 __all__ = [
     "array",
@@ -136,9 +135,10 @@ def _from_number(value: Any, dtype: Any) -> Value:
     kind = type(value)
     if dtype is None:
         return constant(value, dtypes.default_dtype(kind), kind is not bool)
-    if kind is int and dtypes.kind_of(dtype) in "iu":
+    if dtypes.kind_of(dtype) == "b" or (kind is not int and dtypes.kind_of(dtype) in "iu"):
+        return shapes.full((), value, dtype)
+    with np.errstate(all="ignore"):
         return from_numpy(np.array(value, dtype))  # OverflowError in NumPy's words
-    return shapes.full((), value, dtype)
 
 
 def _from_data(value: Any, dtype: Any) -> Value:
@@ -159,10 +159,8 @@ def _is_direct(source: str, target: str) -> bool:
 
 
 def _raise_not_numeric(value: Any, data: Any) -> None:
-    if data.dtype.kind == "O" and data.ndim == 0 and not isinstance(value, np.ndarray):
-        raise TypeError(f"Value {value!r} of type {type(value)} is not a valid JAX type")
     raise TypeError(
-        f"Value {value!r} with dtype {data.dtype} is not a valid JAX array type. "
+        f"Value {str(value)!r} with dtype {data.dtype} is not a valid JAX array type. "
         "Only arrays of numeric types are supported by JAX."
     )
 
@@ -225,12 +223,6 @@ def _default_of(kinds: set[type]) -> Any:
 def _stacked(value: Sequence[Any], dtype: Any) -> Value:
     """Stack nested lists that hold arrays or tracers."""
     parts = [_array(item, dtype) for item in value]
-    joined = {p.shape for p in parts}
-    if len(joined) > 1:
-        raise ValueError(
-            f"All input arrays must have the same shape. Got {', '.join(str(p.shape) for p in parts)}"
-            "\n  The elements of a list become rows of one array."
-        )
     common, _ = dtypes.result_type(*[p.aval for p in parts], return_weak_type_flag=True)
     rows = [shapes.expand_dims(retype(p, common), (0,)) for p in parts]
     return shapes.concatenate(rows, 0)
@@ -248,9 +240,12 @@ def copy(a: Any, order: str | None = None) -> Value:
 def _shape_of(shape: Any, name: str) -> tuple[int, ...]:
     if isinstance(shape, Tracer):
         _not_concrete(shape)
-    dims = canonical_shape(shape)
+    dims = canonical_shape(shape if isinstance(shape, tuple | list | np.ndarray) else (shape,))
     if any(d < 0 for d in dims):
-        raise ValueError(f"Shapes must have nonnegative sizes, got {dims} in jnp.{name}.")
+        raise TypeError(
+            f"broadcast_in_dim shape must have every element be nonnegative, got {dims}.\n"
+            f"  It is the shape given to jnp.{name}."
+        )
     return dims
 
 
@@ -303,10 +298,7 @@ def full(
 
 
 def _to_shape(x: Value, shape: tuple[int, ...]) -> Value:
-    if x.shape == shape:
-        return x
-    broadcast_shapes("full", x.shape, shape)
-    return broadcast_value(x, shape)
+    return broadcast_to(x, shape)
 
 
 def _like(name: str, value: int, text: str) -> Callable[..., Value]:
@@ -372,14 +364,22 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     return asarray(np.frombuffer(buffer, dtypes.as_dtype(dtype), count, offset))
 
 
-def fromfile(*args: Any, **kwargs: Any) -> Value:
-    """Return an array read from a file, with the arguments of ``numpy.fromfile``."""
-    return asarray(np.fromfile(*args, **kwargs))
+def _impure(name: str, what: str) -> Callable[..., Value]:
+    def function(*args: Any, **kwargs: Any) -> Value:
+        raise NotImplementedError(
+            f"jnp.{name}() is not implemented because it may be non-pure and thus unsafe for use with JIT "
+            f"and other JAX transformations. Consider using jnp.asarray(np.{name}(...)) instead, although "
+            f"care should be taken if np.{name} is used within a jax transformations because of its "
+            f"potential side-effect of consuming the {what}"
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Raise NotImplementedError: reading a {what} is a side effect."
+    return function
 
 
-def fromiter(*args: Any, **kwargs: Any) -> Value:
-    """Return an array of what an iterable gives, with the arguments of ``numpy.fromiter``."""
-    return asarray(np.fromiter(*args, **kwargs))
+fromfile = _impure("fromfile", "file object")
+fromiter = _impure("fromiter", "iterable object")
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Value:

@@ -94,9 +94,7 @@ def trace(
     check_arraylike("trace", a)
     check_no_out("trace", out)
     x = as_operand("trace", a)
-    if x.ndim < 2:
-        raise ValueError("trace requires an array of at least two dimensions.")
-    canonical_axis(axis1, x.ndim)
+    canonical_axis(axis1, x.ndim), canonical_axis(axis2, x.ndim)
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows = shapes.broadcasted_iota(_INT32, x.shape[-2:], 0)
     columns = shapes.broadcasted_iota(_INT32, x.shape[-2:], 1)

@@ -153,7 +153,7 @@ def isscalar(element: Any) -> bool:
     """Return whether ``element`` is a number or an array without axes."""
     if isinstance(element, Array | np.ndarray | np.generic) or hasattr(element, "__jax_array__"):
         return bool(np.ndim(element) == 0) if not isinstance(element, Array) else element.ndim == 0
-    return bool(np.isscalar(element)) and not isinstance(element, str | bytes)
+    return bool(np.isscalar(element))
 
 
 def signbit(x: Any, /) -> Value:

@@ -274,6 +274,11 @@ def bind_broadcast(primitive: Primitive, name: str, x: Value, y: Value) -> Value
     sx, sy = x.aval.shape, y.aval.shape
     if sx == sy or not sx or not sy:
         return primitive.bind(x, y)
+    if len(sx) == len(sy) and any(m != n and 1 not in (m, n) for m, n in zip(sx, sy, strict=True)):
+        raise TypeError(
+            f"{primitive.name} got incompatible shapes for broadcasting: {sx}, {sy}."
+            + _explain(name, (sx, sy))
+        )
     shape = broadcast_shapes(name, sx, sy)
     if (
         state.trace is EVAL_TRACE

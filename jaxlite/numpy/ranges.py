@@ -114,7 +114,7 @@ def _check_number(value: Any) -> None:
             "Only arrays of numeric types are supported by JAX."
         )
     if getattr(value, "ndim", 0):
-        raise TypeError(f"jnp.arange: arguments must be scalars, got shape {value.shape}")
+        raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {value}")
 
 
 def _zero_step() -> int:
@@ -275,7 +275,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     rows = operator.index(N)
     columns = rows if M is None else operator.index(M)
     if rows < 0 or columns < 0:
-        raise ValueError(f"negative dimensions are not allowed, got {(rows, columns)}")
+        raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
     on = _compare_indices((rows, columns), k, elementwise.eq)
     return retype(on, kind)
 
@@ -317,7 +317,7 @@ def _triangle(name: str, m: Any, k: int, keeps_lower: bool) -> Value:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D")
     offset = k if keeps_lower else k - 1
     lower = broadcast_value(_compare_indices(x.shape[-2:], offset, elementwise.ge), x.shape)
-    zero = constant(0, x.dtype)
+    zero = constant(0, x.dtype, x.aval.weak_type)
     return choose_between(lower, x, zero) if keeps_lower else choose_between(lower, zero, x)
 
 
@@ -364,12 +364,11 @@ def meshgrid(
             f"got {indexing}"
         )
     vectors = [as_operand("meshgrid", x) for x in xi]
-    if any(v.ndim > 1 for v in vectors):
+    if any(v.ndim != 1 for v in vectors):
         raise ValueError(
             "Arguments to jax.numpy.meshgrid must be 1D, got shapes "
             f"{[v.shape for v in vectors]}"
         )
-    vectors = [shapes.reshape(v, (1,)) if v.ndim == 0 else v for v in vectors]
     n = len(vectors)
     places = list(range(n))
     if indexing == "xy" and n >= 2:

@@ -125,7 +125,7 @@ def isdtype(dtype: Any, kind: Any) -> Any:
                 return True
         except TypeError:
             raise ValueError(
-                f"Unrecognized kind={option!r} expected one of {sorted(_KINDS)}, or a compatible input "
+                f"Unrecognized kind={option!r} expected one of {list(_KINDS)}, or a compatible input "
                 "for jnp.dtype()"
             ) from None
     return False

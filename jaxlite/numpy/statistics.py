@@ -40,7 +40,7 @@ from jaxlite.numpy.reductions import average, max as max_of, min as min_of, sum 
 
 _INT32 = np.dtype(np.int32)
 _range = range  # the name is an argument of the histograms
-_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 # --- quantiles ---
@@ -56,7 +56,9 @@ def _quantile(
     skips_nan: bool,
 ) -> Value:
     if method not in _METHODS:
-        raise ValueError("method can only be 'linear', 'lower', 'higher', 'midpoint', or 'nearest'")
+        raise ValueError(
+            "method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'"
+        )
     check_arraylike(name, a, q)
     x, levels = promote_all_inexact(name, a, q)
     if dtypes.kind_of(x.dtype) == "c":
@@ -89,6 +91,9 @@ def _levels(ordered: Value, levels: Value, n: int, method: str, skips_nan: bool)
         last = shapes.full(nan_count.shape, n - 1, dtype)
     level = shapes.reshape(levels, levels.shape + (1,) * last.ndim)
     place = ufuncs.multiply(level, last)
+    if method == "inverted_cdf":
+        # The first element at which the share of elements so far reaches the level.
+        place = ufuncs.subtract(elementwise.ceil(ufuncs.multiply(level, ufuncs.add(last, 1))), 1)
     low, high = elementwise.floor(place), elementwise.ceil(place)
     weight = ufuncs.subtract(place, low)
     limit = constant(0, dtype)
@@ -100,7 +105,7 @@ def _levels(ordered: Value, levels: Value, n: int, method: str, skips_nan: bool)
         case "linear":
             rest = ufuncs.subtract(1, weight)
             out = ufuncs.add(ufuncs.multiply(lower, rest), ufuncs.multiply(upper, weight))
-        case "lower":
+        case "lower" | "inverted_cdf":
             out = lower
         case "higher":
             out = upper
@@ -109,7 +114,8 @@ def _levels(ordered: Value, levels: Value, n: int, method: str, skips_nan: bool)
         case _:
             out = ufuncs.multiply(ufuncs.add(lower, upper), 0.5)
     spoiled = ufuncs.less(last, limit) if skips_nan else ufuncs.greater(nan_count, 0)
-    return where_three(broadcast_value(spoiled, out.shape), np.nan, out)
+    out = where_three(broadcast_value(spoiled, out.shape), np.nan, out)
+    return retype(out, dtype)
 
 
 def _pick(ordered: Value, places: Value) -> Value:
@@ -144,7 +150,7 @@ def _quantile_function(name: str, scale: float, skips_nan: bool, text: str) -> C
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"Return {text} of elements over ``axis`` (None: all).\n\n"
-        "    ``method`` says what lies between two elements: linear, lower, higher, midpoint, nearest.\n\n"
+        "    ``method`` says what lies between two elements: linear, lower, higher, midpoint,\n    nearest, inverted_cdf.\n\n"
         "    Raises:\n        ValueError: an unknown method, or complex numbers.\n"
     )
     return function

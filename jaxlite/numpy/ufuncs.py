@@ -15,11 +15,14 @@ from jaxlite.language.primitive import Primitive
 from jaxlite.numpy.promotion import (
     as_operand,
     bind_broadcast,
+    broadcast_arrays_to,
     convert,
     promote,
     promote_inexact,
 )
-from jaxlite.primitives import arithmetic, bitwise, comparison, elementwise, trigonometric
+from jaxlite.primitives import arithmetic, bitwise, comparison, complex as complex_parts
+from jaxlite.primitives import elementwise, trigonometric
+from jaxlite.primitives.select import select_n_p
 
 Unary = Callable[[Any], Value]
 Binary = Callable[[Any, Any], Value]
@@ -149,12 +152,30 @@ right_shift = _shift(
 )
 bitwise_right_shift = right_shift
 
+def _order(name: str, primitive: Primitive, text: str) -> Binary:
+    """Like ``_binary``; complex numbers are ordered by their real parts, then by their imaginary ones."""
+
+    def function(x: Any, y: Any, /) -> Value:
+        x, y = promote(name, x, y)
+        if dtypes.kind_of(x.aval.dtype) != "c":
+            return bind_broadcast(primitive, name, x, y)
+        x, y = broadcast_arrays_to(name, x, y)
+        (a, b), (c, d) = (
+            (complex_parts.real_p.bind(v), complex_parts.imag_p.bind(v)) for v in (x, y)
+        )
+        same = comparison.eq_p.bind(a, c)
+        return select_n_p.bind(same, primitive.bind(a, c), primitive.bind(b, d))
+
+    _named(function, name, text, "T[*s], U[*t] -> bool[*broadcast]")
+    return function
+
+
 equal = _binary("equal", comparison.eq_p, "x == y")
 not_equal = _binary("not_equal", comparison.ne_p, "x != y")
-less = _binary("less", comparison.lt_p, "x < y")
-less_equal = _binary("less_equal", comparison.le_p, "x <= y")
-greater = _binary("greater", comparison.gt_p, "x > y")
-greater_equal = _binary("greater_equal", comparison.ge_p, "x >= y")
+less = _order("less", comparison.lt_p, "x < y")
+less_equal = _order("less_equal", comparison.le_p, "x <= y")
+greater = _order("greater", comparison.gt_p, "x > y")
+greater_equal = _order("greater_equal", comparison.ge_p, "x >= y")
 
 __all__ = [
     "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",

@@ -33,6 +33,9 @@ class ConvertElementType(Elementwise):
     widens_half = False
     lowers_complex = True
 
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in params.items() if name != "sharding"}
+
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         operand, new_dtype = avals[0], params["new_dtype"]
         if isinstance(operand.dtype, dtypes.KeyDType) or isinstance(new_dtype, dtypes.KeyDType):
@@ -68,15 +71,15 @@ def cast_array(xp: ArrayModule, x: Any, dtype: np.dtype[Any]) -> Any:
         x, source = x.real, "f"
     if source == "f" and target in "iu":
         return _float_to_integer(xp, x, dtype)
-    if source == "f" and target in "fc":
-        return _float_to_float(x, dtype)
+    if target in "fc":
+        return _to_inexact(x, dtype)
     if target == "b":
         return x != 0
     return x.astype(dtype)
 
 
 @quiet
-def _float_to_float(x: Any, dtype: np.dtype[Any]) -> Any:
+def _to_inexact(x: Any, dtype: np.dtype[Any]) -> Any:
     return x.astype(dtype)
 
 

@@ -1,8 +1,9 @@
-"""Products summed over shared axes. In: two arrays. Out: ``matmul``, ``einsum`` pairs, ``tensordot``.
+"""Products summed over shared axes. In: two arrays. Out: what ``matmul`` and ``einsum`` return.
 
-``dimension_numbers = ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``. The axes of the
-result are the batch axes, then the other axes of lhs, then those of rhs. Bilinear: the transpose in one
-operand is a product of the cotangent with the other one. float16 and bfloat16 are summed in float32.
+``dimension_numbers = ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``. The axes of
+the result are the batch axes, then the other axes of lhs, then those of rhs. Bilinear: the
+transpose in one operand is a product of the cotangent with the other one. float16 and bfloat16 are
+summed in float32.
 """
 
 from __future__ import annotations
@@ -89,6 +90,11 @@ class DotGeneral(Primitive):
 
     name = "dot_general"
 
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        numbers = tuple(tuple(list(axes) for axes in pair) for pair in params["dimension_numbers"])
+        rest = {k: v for k, v in params.items() if v is not None}
+        return {**rest, "dimension_numbers": numbers}
+
     def abstract_eval(
         self,
         lhs: ShapedArray,
@@ -160,16 +166,9 @@ class DotGeneral(Primitive):
         flipped = contracting[::-1], batch[::-1]
         return None, _adjoint(ct, rhs.aval, lhs, *flipped, True, params)
 
-    def batch(
-        self,
-        args: tuple[Any, ...],
-        dims: Dims,
-        *,
-        dimension_numbers: DotDimensionNumbers,
-        **params: Any,
-    ) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
         (lhs, rhs), (lhs_dim, rhs_dim) = args, dims
-        (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+        (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = params["dimension_numbers"]
         lhs_contracting, lhs_batch = _past(lhs_contracting, lhs_dim), _past(lhs_batch, lhs_dim)
         rhs_contracting, rhs_batch = _past(rhs_contracting, rhs_dim), _past(rhs_batch, rhs_dim)
         if lhs_dim is not None and rhs_dim is not None:
@@ -185,7 +184,7 @@ class DotGeneral(Primitive):
                 assert rhs_dim is not None
                 out_dim = len(lhs_batch) + len(lhs_free) + rhs_free.index(rhs_dim)
         numbers = (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)
-        return self.bind(lhs, rhs, dimension_numbers=numbers, **params), out_dim
+        return self.bind(lhs, rhs, **{**params, "dimension_numbers": numbers}), out_dim
 
 
 def _adjoint(
@@ -197,7 +196,7 @@ def _adjoint(
     is_rhs: bool,
     params: dict[str, Any],
 ) -> Value:
-    """Return the cotangent of operand ``x``: the product of ``ct`` and ``y`` over the axes of ``y`` alone."""
+    """Return the cotangent of operand ``x``: ``ct`` times ``y`` over the axes of ``y`` alone."""
     (x_contracting, y_contracting), (x_batch, y_batch) = contracting, batch
     y_ndim = get_aval(y).ndim
     x_free = _others(x.ndim, x_contracting, x_batch)
@@ -209,7 +208,8 @@ def _adjoint(
     out = dot_general_p.bind(ct, y, dimension_numbers=numbers, **params)
     if get_aval(out).dtype != x.dtype:
         out = ops.convert_element_type(out, x.dtype)
-    # Now the axes are batch, x_free, and those of x that met the contracted axes of y, as y has them.
+    # Now the axes are batch, x_free, and those of x that met the contracted axes of y, as y has
+    # them.
     met = [
         x_contracting[k] for k in sorted(range(len(y_contracting)), key=y_contracting.__getitem__)
     ]
@@ -262,7 +262,8 @@ def result_dtype(lhs: Any, rhs: Any, preferred: Any) -> Any:
 def accumulation_dtype(lhs: Any, rhs: Any, preferred: Any) -> Any:
     """Return the dtype that products are computed and summed in."""
     if lhs == rhs and preferred is not None:
-        # Integers are widened before they are multiplied, floats keep their fractions until the end.
+        # Integers are widened before they are multiplied, floats keep their fractions until the
+        # end.
         wide = preferred if dtypes.kind_of(lhs) in "biu" else max((lhs, preferred), key=_rank)
     else:
         wide = result_dtype(lhs, rhs, preferred)
@@ -299,8 +300,8 @@ def _check_axes(lhs: ShapedArray, rhs: ShapedArray, numbers: DotDimensionNumbers
     for name, aval, batch, contracting in sides:
         if not all(0 <= d < aval.ndim for d in (*batch, *contracting)):
             raise TypeError(
-                f"dot_general requires {name} dimension numbers to be nonnegative and less than the "
-                f"number of axes of the {name} value, got {name}_batch of {batch} and "
+                f"dot_general requires {name} dimension numbers to be nonnegative and less than "
+                f"the number of axes of the {name} value, got {name}_batch of {batch} and "
                 f"{name}_contracting of {contracting} for {name} of rank {aval.ndim}"
             )
     if len(lhs_batch) != len(rhs_batch):

@@ -1,7 +1,7 @@
 """Read windows of an array at computed places. In: operand and index vectors. Out: the windows.
 
-``x[i]``, ``x[i, j]``, ``take`` and ``take_along_axis`` are gathers. Linear in the operand; the transpose
-adds each window of the cotangent back where it came from (``scatter_add``).
+``x[i]``, ``x[i, j]``, ``take`` and ``take_along_axis`` are gathers. Linear in the operand; the
+transpose adds each window of the cotangent back where it came from (``scatter_add``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from jaxlite.primitives.indexing import (
     Windows,
     check_axes,
     check_batching,
-    check_indices,
+    check_index_dtype,
+    check_index_vectors,
     index_expr,
     window_positions,
 )
@@ -47,10 +48,10 @@ class Gather(Primitive):
         mode: GatherScatterMode,
         **params: Any,
     ) -> ShapedArray:
-        check_indices("gather", indices)
         if mode is GatherScatterMode.ONE_HOT:
             raise NotImplementedError("gather has no mode ONE_HOT")
         _check_gather(operand, indices, dimension_numbers, slice_sizes)
+        check_index_dtype("gather", indices)
         shape = _result_shape(indices.shape, dimension_numbers, slice_sizes)
         return ShapedArray(shape, operand.dtype, operand.weak_type)
 
@@ -181,7 +182,7 @@ class Gather(Primitive):
 
 
 def _take(xp: ArrayModule, x: Any, indices: Any, windows: Windows, mode: GatherScatterMode) -> Any:
-    """Return the windows as ``(*batch, *window)`` by ``take`` if whole slices are read, else None."""
+    """Return the windows, ``(*batch, *window)``, by ``take`` if whole slices are read, or None."""
     if windows.operand_batching or len(windows.index_map) != 1:
         return None
     axis = windows.index_map[0]
@@ -190,9 +191,9 @@ def _take(xp: ArrayModule, x: Any, indices: Any, windows: Windows, mode: GatherS
         return None
     starts = indices[..., 0]
     last = windows.last_starts[0]
-    if mode is GatherScatterMode.FILL_OR_DROP and starts.size:
-        if int(starts.min()) < 0 or int(starts.max()) > last:
-            return None
+    may_fill = mode is GatherScatterMode.FILL_OR_DROP and starts.size
+    if may_fill and (int(starts.min()) < 0 or int(starts.max()) > last):
+        return None
     if starts.dtype.kind == "u":
         starts = xp.minimum(starts, last)
     out = xp.take(x, starts, axis=axis, mode="clip")
@@ -232,7 +233,7 @@ def _fill_scalar(dtype: Any, fill_value: Any) -> Any:
     if kind == "b":
         return np.True_
     info = dtypes.iinfo(dtype)
-    return dtype.type(info.min if kind == "i" else info.max)
+    return np.asarray(info.min if kind == "i" else info.max).astype(dtype)[()]
 
 
 def _result_shape(
@@ -252,6 +253,7 @@ def _check_gather(
     sizes: tuple[int, ...],
 ) -> None:
     """Raise TypeError in JAX's words unless the dimension numbers fit the operands."""
+    check_index_vectors("gather", indices)
     ndim = operand.ndim
     offset, collapsed, index_map, batching, indices_batching = numbers
     if list(offset) != sorted(offset):
@@ -262,14 +264,14 @@ def _check_gather(
     for k, d in enumerate(offset):
         if not 0 <= d < result_ndim:
             raise TypeError(
-                f"Offset dimension {k} in gather op is out of bounds; got {d}, but should have been "
-                f"in [0, {result_ndim})"
+                f"Offset dimension {k} in gather op is out of bounds; got {d}, but should have "
+                f"been in [0, {result_ndim})"
             )
     if len(index_map) != indices.shape[-1]:
         raise TypeError(
-            f"Gather op has {len(index_map)} elements in start_index_map and the bound of dimension "
-            f"index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. These two "
-            "numbers must be equal."
+            f"Gather op has {len(index_map)} elements in start_index_map and the bound of "
+            f"dimension index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. "
+            "These two numbers must be equal."
         )
     for k, d in enumerate(index_map):
         if not 0 <= d < ndim:
@@ -299,8 +301,8 @@ def _check_slice_sizes(
         )
     if len(sizes) != len(offset) + len(collapsed) + len(batching):
         raise TypeError(
-            "All components of the offset index in a gather op must either be a offset dimension or "
-            f"explicitly collapsed/batching; got len(slice_sizes)={len(sizes)}, "
+            "All components of the offset index in a gather op must either be a offset dimension "
+            f"or explicitly collapsed/batching; got len(slice_sizes)={len(sizes)}, "
             f"output_slice_sizes={offset}, collapsed_slice_dims={collapsed}, "
             f"operand_batching_dims={batching}."
         )

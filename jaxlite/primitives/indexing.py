@@ -1,9 +1,10 @@
 """What gather and scatter share. In: dimension numbers and shapes. Out: which element meets which.
 
-Both walk over *windows* of the operand: boxes of ``slice_sizes`` that start where an index vector (the
-last axis of the indices) says. Every other axis of the indices is a *batch* axis of the walk. An axis
-of the operand is one of three: collapsed (or inserted, window size 1, absent from the windows), batching
-(it steps together with a batch axis of the indices), or an axis of the windows.
+Both walk over *windows* of the operand: boxes of ``slice_sizes`` that start where an index vector
+(the last axis of the indices) says. Every other axis of the indices is a *batch* axis of the walk.
+An axis
+of the operand is one of three: collapsed (or inserted, window size 1, absent from the windows),
+batching (it steps together with a batch axis of the indices), or an axis of the windows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language import dtypes
+from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import ArrayModule
 
 __all__ = [
@@ -25,6 +27,9 @@ __all__ = [
     "ScatterDimensionNumbers",
     "Windows",
     "check_axes",
+    "check_batching",
+    "check_index_dtype",
+    "check_index_vectors",
     "index_expr",
     "window_positions",
 ]
@@ -48,7 +53,7 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(s: Any) -> GatherScatterMode:
-        """Return the mode that a string names; None is ``FILL_OR_DROP``. ValueError if it names none."""
+        """Return the mode that ``s`` names (None: ``FILL_OR_DROP``); ValueError if none."""
         if isinstance(s, GatherScatterMode):
             return s
         found = _MODES.get(s) if s is None or isinstance(s, str) else None
@@ -71,7 +76,7 @@ _MODES = {
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """How ``gather`` reads: see the module docstring. The index vectors are the last axis of the indices.
+    """How ``gather`` reads; see the module docstring. Index vectors are the indices' last axis.
 
     Args:
         offset_dims: axes of the result that are axes of the windows, ascending.
@@ -95,7 +100,8 @@ class ScatterDimensionNumbers(NamedTuple):
     Args:
         update_window_dims: axes of the updates that are axes of the windows, ascending.
         inserted_window_dims: axes of the operand with window size 1 that the updates lack.
-        scatter_dims_to_operand_dims: axis of the operand that each component of an index vector moves
+        scatter_dims_to_operand_dims: axis of the operand that each component of an index vector
+            moves
             along.
         operand_batching_dims: axes of the operand that step together with the axes
             ``scatter_indices_batching_dims`` of the indices.
@@ -110,7 +116,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """The walk: shapes are of the operand and of the indices, ``sizes`` is the window on every axis."""
+    """The walk over an operand of ``shape``; ``sizes`` is the window's size on every axis."""
 
     shape: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -147,8 +153,8 @@ class Windows(NamedTuple):
 def window_positions(xp: ArrayModule, windows: Windows, indices: Any) -> tuple[Any, Any, Any]:
     """Return (flat position of each window's first element, of each element in a window, validity).
 
-    Positions are int64 and row-major. The first has the shape of the indices' batch axes, with starts
-    clamped into the operand; the second that of a window; validity is a bool per window.
+    Positions are int64 and row-major. The first has the shape of the indices' batch axes, with
+    starts clamped into the operand; the second that of a window; validity is a bool per window.
     """
     strides = [math.prod(windows.shape[axis + 1 :]) for axis in range(len(windows.shape))]
     if indices.dtype.kind == "u" and indices.dtype.itemsize == 8:
@@ -174,7 +180,7 @@ def window_positions(xp: ArrayModule, windows: Windows, indices: Any) -> tuple[A
 
 
 def index_expr(e: ir.Expr, last: int) -> ir.Expr:
-    """Return an integer expression of any dtype as i64; unsigned ones larger than ``last`` shrink to it."""
+    """Return an integer expression as i64; u64 values larger than ``last`` shrink to it."""
     if e.dtype.kind == "u" and e.dtype.itemsize == 8:
         e = ir.binary("min", e, ir.const(last, e.dtype))
     return ir.cast(e, ir.I64)
@@ -204,8 +210,8 @@ def check_batching(
 ) -> None:
     """Raise TypeError unless the batching axes of operand and indices fit each other.
 
-    ``axes`` are the operand's batching axes, the indices' batching axes, the collapsed (inserted) axes
-    and the index map; ``names`` what they are called.
+    ``axes`` are the operand's batching axes, the indices' batching axes, the collapsed (inserted)
+    axes and the index map; ``names`` what they are called.
     """
     batching, indices_batching, collapsed, index_map = axes
     batching_name, indices_name, collapsed_name, map_name = names
@@ -213,7 +219,8 @@ def check_batching(
     for other, name in ((collapsed, collapsed_name), (index_map, map_name)):
         if set(other) & set(batching):
             raise TypeError(
-                f"{name} and {batching_name} in {op} op must be disjoint; got: {other} and {batching}."
+                f"{name} and {batching_name} in {op} op must be disjoint; "
+                f"got: {other} and {batching}."
             )
     check_axes(indices_name, op, indices_batching, len(indices_shape), is_sorted=False)
     title = op.capitalize()
@@ -237,15 +244,19 @@ def check_batching(
         )
 
 
-def check_indices(op: str, indices: Any) -> None:
-    """Raise unless ``indices`` (an aval) are integers with an axis of index vectors."""
-    if dtypes.kind_of(indices.dtype) not in "iu":
-        raise ValueError(
-            "indices must have an integer type\n"
-            f"  The indices of {op} have type {indices.str_short()}."
-        )
+def check_index_vectors(op: str, indices: ShapedArray) -> None:
+    """Raise TypeError unless ``indices`` have an axis of index vectors."""
     if not indices.ndim:
         raise TypeError(
             f"{op.capitalize()} index leaf dimension must be within [0, rank(indices) + 1). "
             f"rank(indices) is 0 and {op} index leaf dimension is -1."
+        )
+
+
+def check_index_dtype(op: str, indices: ShapedArray) -> None:
+    """Raise ValueError unless ``indices`` are integers (checked after the shapes, as in JAX)."""
+    if dtypes.kind_of(indices.dtype) not in "iu":
+        raise ValueError(
+            "indices must have an integer type\n"
+            f"  The indices of {op} have type {indices.str_short()}."
         )

@@ -1,8 +1,9 @@
-"""Primitives that join arrays and take them apart. In: arrays. Out: the same elements, side by side.
+"""Primitives that join arrays and take them apart. In: arrays. Out: their elements, side by side.
 
-``concatenate`` and ``split`` undo each other; ``pad`` puts a value around and between elements, and its
-transpose takes a slice. In kernel IR a result element is chosen among the operands by its index: every
-operand is read at an index clamped into its range, so the reads not chosen are harmless.
+``concatenate`` and ``split`` undo each other; ``pad`` puts a value around and between elements, and
+its transpose takes a slice. In kernel IR a result element is chosen among the operands by its
+index: every operand is read at an index clamped into its range, so the reads not chosen are
+harmless.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ class Concatenate(JointlyLinear):
         rest = first.shape[:dimension] + first.shape[dimension + 1 :]
         if any(a.shape[:dimension] + a.shape[dimension + 1 :] != rest for a in operands):
             raise TypeError(
-                "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
-                f"being concatenated: concatenating along dimension {dimension} for shapes {listed}."
+                "Cannot concatenate arrays with shapes that differ in dimensions other than the "
+                f"one being concatenated: concatenating along dimension {dimension} for shapes "
+                f"{listed}."
             )
         if any(a.dtype != first.dtype for a in operands):
             names = ", ".join(dtypes.name_of(a.dtype) for a in operands)
@@ -110,7 +112,8 @@ class Concatenate(JointlyLinear):
             start = stop
         return tuple(cts)
 
-    def batch(self, args: tuple[Any, ...], dims: Dims, *, dimension: int) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        dimension = params["dimension"]
         size = batch_size(args, dims)
         fronts = [bdim_at_front(x, d, size) for x, d in zip(args, dims, strict=True)]
         return concatenate(fronts, dimension + 1), 0
@@ -178,7 +181,9 @@ class Split(Primitive):
         filled = [zeros_of(c.aval) if type(c) is Zero else c for c in cts]
         return (concatenate(filled, axis),)
 
-    def batch(self, args: tuple[Any, ...], dims: Dims, *, sizes: tuple[int, ...], axis: int) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        sizes = params["sizes"]
+        axis = params["axis"]
         dim = dims[0]
         assert dim is not None
         outs = self.bind_all(args[0], sizes=sizes, axis=axis + (axis >= dim))
@@ -277,13 +282,15 @@ class Pad(JointlyLinear):
             ct_value = ops.sub(ops.reduce_sum(ct, axes), ops.reduce_sum(inner, axes))
         return (inner if is_linear(operand) else None), ct_value
 
-    def batch(self, args: tuple[Any, ...], dims: Dims, *, padding_config: PaddingConfig) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        padding_config = params["padding_config"]
         (x, value), (dim, value_dim) = args, dims
         if value_dim is None:
             assert dim is not None
             config = (*padding_config[:dim], (0, 0, 0), *padding_config[dim:])
             return pad(x, value, config), dim
-        # A pad value per example: pad with anything, then put the values where a padded mask is set.
+        # A pad value per example: pad with anything, then put the values where a padded mask is
+        # set.
         size = batch_size(args, dims)
         value = move_batch_dim(value, value_dim, 0)
         x = bdim_at_front(x, dim, size)
@@ -366,8 +373,8 @@ def pad(operand: Value, padding_value: Value, padding_config: PaddingConfig) -> 
 
     Example:
         >>> pad_p.abstract_eval(
-        ...     ShapedArray((3,), "float32"), ShapedArray((), "float32"), padding_config=((1, 2, 1),))
-        ShapedArray(float32[8])
+        ...     ShapedArray((3,), "float32"), ShapedArray((), "float32"), padding_config=((1, 2,
+        1),)) ShapedArray(float32[8])
     """
     return pad_p.bind(operand, padding_value, padding_config=padding_config)
 

@@ -1,4 +1,4 @@
-"""Primitives that are linear in several operands at once. In: which operands. Out: their tangent rules."""
+"""Primitives linear in several operands at once. In: which operands. Out: their tangent rules."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ __all__ = ["JointlyLinear"]
 
 
 class JointlyLinear(Primitive):
-    """``f(t0 + t1, u0 + u1) = f(t0, u0) + f(t1, u1)``: the tangent is the primitive on all tangents.
+    """``f(t + t1, u + u1) = f(t, u) + f(t1, u1)``: the tangent is the primitive on all tangents.
 
-    One equation on all tangents (zeros filled in) instead of one per operand and a sum of the results.
+    One equation on all tangents (zeros filled in) instead of one per operand and a sum of the
+    results.
     """
 
     #: Positions of the operands it is linear in; None means all. The others (indices) are kept.
@@ -53,7 +54,7 @@ class JointlyLinear(Primitive):
     def _filled(
         self, primals: tuple[Any, ...], avals: dict[int, Any], tangents: dict[int, Any]
     ) -> list[Any]:
-        """Return the operands with linear ones replaced by their tangents, zeros where none is given."""
+        """Return the operands, linear ones replaced by their tangents (zeros if not given)."""
         operands = list(primals)
         for k, aval in avals.items():
             operands[k] = tangents[k] if k in tangents else zeros_of(aval)

@@ -1,8 +1,9 @@
 """Random keys and bits. In: keys and counters. Out: JAX's random bits, bit for bit.
 
 The generator is Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror and Shaw, 2011, "Parallel random
-numbers: as easy as 1, 2, 3"): a block cipher that encrypts a counter under the key. Element ``i`` of the
-result encrypts ``i``, so each element is computed alone, in any order, inside whatever kernel uses it.
+numbers: as easy as 1, 2, 3"): a block cipher that encrypts a counter under the key. Element ``i``
+    of the result encrypts ``i``, so each element is computed alone, in any order, inside whatever
+    kernel uses it.
 
 A key is two uint32 words, kept as one uint64 element, the first word in the high half.
 """
@@ -124,7 +125,7 @@ _BLOCK = 1 << 15
 
 
 def _encrypt_positions(xp: ArrayModule, keys: Any, shape: tuple[int, ...]) -> Words:
-    """Return the words for every key (leading axes) and every position in ``shape`` (trailing axes)."""
+    """Return the words for every key (leading axes) and position in ``shape`` (trailing axes)."""
     size = math.prod(shape)
     key = words_of(keys[..., None])
     outs = tuple(xp.empty((*keys.shape, size), _U32) for _ in range(2))
@@ -133,7 +134,7 @@ def _encrypt_positions(xp: ArrayModule, keys: Any, shape: tuple[int, ...]) -> Wo
         at = xp.arange(start, min(start + step, size), dtype=_U64)
         for out, words in zip(outs, encrypt(xp, key, words_of(at)), strict=True):
             out[..., start : start + step] = words
-    return tuple(out.reshape((*keys.shape, *shape)) for out in outs)  # type: ignore[return-value]
+    return tuple(out.reshape((*keys.shape, *shape)) for out in outs)
 
 
 # --- primitives ---
@@ -360,7 +361,7 @@ class Threefry2x32(Primitive):
     def impl(self, xp: ArrayModule, k0: Any, k1: Any, x0: Any, x1: Any) -> Any:
         return encrypt(xp, (k0, k1), (x0, x1))
 
-    def batch(self, args: tuple[Any, ...], dims: Dims) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
         size = batch_size(args, dims)
         fronts = [bdim_at_front(x, d, size) for x, d in zip(args, dims, strict=True)]
         shape = max((get_aval(x).shape for x in fronts), key=len)
@@ -408,7 +409,7 @@ def random_seed(seeds: Value) -> Value:
 
 
 def random_wrap(data: Value) -> Value:
-    """Return the keys whose words are the last axis of ``data``: ``uint32[*s, 2] -> key<fry>[*s]``."""
+    """Return the keys whose words are the last axis: ``uint32[*s, 2] -> key<fry>[*s]``."""
     return random_wrap_p.bind(data, impl="fry")
 
 

@@ -130,9 +130,9 @@ _FORMAT = {4: (23, 8), 8: (52, 11)}
 
 
 def _limits(itemsize: int, exponent_bits: int) -> tuple[int, int]:
-    """Return the least and greatest biased exponent that ``exponent_bits`` can hold."""
+    """Return the least and greatest biased exponent of normal numbers with ``exponent_bits``."""
     bias, small_bias = (1 << (_FORMAT[itemsize][1] - 1)) - 1, (1 << (exponent_bits - 1)) - 1
-    return bias - small_bias, bias + small_bias
+    return bias - small_bias + 1, bias + small_bias
 
 
 def _reduced(xp: ArrayModule, x: Any, exponent_bits: int, mantissa_bits: int) -> Any:

@@ -1,8 +1,9 @@
-"""Write windows into an array at computed places. In: operand, index vectors, updates. Out: a new array.
+"""Write windows at computed places. In: operand, index vectors, updates. Out: a new array.
 
-``x.at[i].set(v)``, ``.add``, ``.multiply``, ``.min``, ``.max`` are scatters. Windows are written in the
-order of the indices, so the result is the same in every run; when two windows meet, ``scatter`` keeps
-the later one and the others combine both. ``scatter_add`` and ``gather`` are each other's transpose.
+``x.at[i].set(v)``, ``.add``, ``.multiply``, ``.min``, ``.max`` are scatters. Windows are written in
+the order of the indices, so the result is the same in every run; when two windows meet, ``scatter``
+keeps the later one and the others combine both. ``scatter_add`` and ``gather`` are each other's
+transpose.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ from jaxlite.primitives.indexing import (
     Windows,
     check_axes,
     check_batching,
-    check_indices,
+    check_index_dtype,
+    check_index_vectors,
     window_positions,
 )
 from jaxlite.primitives.joint import JointlyLinear
@@ -72,7 +74,8 @@ class ScatterFamily(Primitive):
         dimension_numbers: ScatterDimensionNumbers,
         **params: Any,
     ) -> ShapedArray:
-        check_indices("scatter", indices)
+        _check_scatter(operand, indices, updates, dimension_numbers)
+        check_index_dtype("scatter", indices)
         if operand.dtype != updates.dtype:
             names = f"{dtypes.name_of(operand.dtype)}, {dtypes.name_of(updates.dtype)}"
             raise TypeError(
@@ -82,7 +85,6 @@ class ScatterFamily(Primitive):
             )
         if self.combine_name and not is_accepted(self.accepts, operand.dtype):
             raise TypeError(accepts_text(self.combine_name, self.accepts, operand.dtype, 0))
-        _check_scatter(operand, indices, updates, dimension_numbers)
         return operand
 
     def impl(
@@ -250,7 +252,7 @@ class ScatterMul(ScatterFamily):
 
 
 class ScatterExtremal(ScatterFamily):
-    """Shared rules of ``scatter_min`` and ``scatter_max``; the winners share the derivative equally."""
+    """Rules of ``scatter_min`` and ``scatter_max``; winners share the derivative equally."""
 
     def jvp(self, out: Any, x: Value, indices: Value, updates: Value, **params: Any) -> TangentMaps:
         shape = get_aval(updates).shape
@@ -363,6 +365,7 @@ def _check_scatter(
     numbers: ScatterDimensionNumbers,
 ) -> None:
     """Raise TypeError in JAX's words unless the dimension numbers fit the operands."""
+    check_index_vectors("scatter", indices)
     window, inserted, index_map, batching, indices_batching = numbers
     expected = indices.ndim - 1 + len(window)
     if updates.ndim != expected:
@@ -385,9 +388,9 @@ def _check_scatter(
         )
     if len(index_map) != indices.shape[-1]:
         raise TypeError(
-            f"Scatter op has {len(index_map)} elements in scatter_dims_to_operand_dims and the bound "
-            f"of dimension index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. "
-            "These two numbers must be equal"
+            f"Scatter op has {len(index_map)} elements in scatter_dims_to_operand_dims and the "
+            f"bound of dimension index_vector_dim={indices.ndim - 1} of indices is "
+            f"{indices.shape[-1]}. These two numbers must be equal"
         )
     for k, d in enumerate(index_map):
         if not 0 <= d < operand.ndim:
@@ -477,7 +480,7 @@ def _function(primitive: ScatterFamily, name: str, what: str) -> Callable[..., V
         )
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""Return ``operand`` with ``updates`` {what} windows at ``scatter_indices``.
+    function.__doc__ = f"""Return ``operand``, ``updates`` {what} windows at ``scatter_indices``.
 
     Args:
         operand: T[*s].

@@ -1,7 +1,9 @@
-"""Primitives that move elements without looking at them. In: arrays. Out: the same elements elsewhere.
+"""Primitives that move elements without looking at them. In: arrays. Out: the elements elsewhere.
 
-All are linear, so the tangent of the result is the same primitive on tangents, and the transpose brings
-the cotangents back: slices undo ``concatenate``, a sum undoes ``broadcast_in_dim``. As kernel IR each is
+All are linear, so the tangent of the result is the same primitive on tangents, and the transpose
+brings
+the cotangents back: slices undo ``concatenate``, a sum undoes ``broadcast_in_dim``. As kernel IR
+each is
 an index map: element ``index`` of the result is element ``f(index)`` of an operand, so none of them
 costs a pass over memory when it is fused. The element type does not matter; random keys work too.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from jaxlite.kernel_ir import nodes as ir
@@ -56,10 +59,16 @@ class ShapeOp(Primitive):
 class BroadcastInDim(ShapeOp):
     """Axis ``i`` of the operand becomes axis ``broadcast_dimensions[i]`` of a result of ``shape``.
 
-    Size 1 axes are repeated; so is everything along the axes of the result that no operand axis became.
+    Size 1 axes are repeated; so is everything along the axes of the result that no operand axis
+    became.
     """
 
     name = "broadcast_in_dim"
+
+    def shown_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        # The shape is on the left of the equation already.
+        dims = params["broadcast_dimensions"]
+        return {"broadcast_dimensions": dims} if dims else {}
 
     def abstract_eval(
         self,
@@ -75,7 +84,7 @@ class BroadcastInDim(ShapeOp):
 
     def impl(self, xp: ArrayModule, x: Any, **params: Any) -> Any:
         shape, dims = params["shape"], params["broadcast_dimensions"]
-        if any(a > b for a, b in zip(dims, dims[1:], strict=False)):
+        if any(a > b for a, b in pairwise(dims)):
             order = sorted(range(len(dims)), key=dims.__getitem__)
             x, dims = x.transpose(order), sorted(dims)
         kept = [1] * len(shape)
@@ -139,7 +148,7 @@ def _broadcast_problem(
 
 
 class Reshape(ShapeOp):
-    """The elements in row-major order (of the axes as listed in ``dimensions``) under a new shape."""
+    """The elements in row-major order (axes as listed in ``dimensions``) under a new shape."""
 
     name = "reshape"
 
@@ -199,8 +208,8 @@ class Reshape(ShapeOp):
 def reshape_index(index: Index, shape: tuple[int, ...], target: tuple[int, ...]) -> Index:
     """Return the index into ``target`` of the element that has ``index`` in ``shape`` (row-major).
 
-    Axes are matched from the left in groups of equal size, so that only axes that were really split or
-    merged pay for a division.
+    Axes are matched from the left in groups of equal size, so that only axes that were really split
+    or merged pay for a division.
     """
     out: list[ir.Expr] = []
     i = j = 0
@@ -388,7 +397,7 @@ class Tile(ShapeOp):
 
 
 class Iota(Primitive):
-    """The array whose element at ``index`` is ``index[dimension]``. It has no operands, so no derivative."""
+    """The element at ``index`` is ``index[dimension]``. No operands, so no derivative."""
 
     name = "iota"
 
@@ -455,9 +464,9 @@ def broadcast_in_dim(
         ...     ShapedArray((3,), "float32"), shape=(2, 3), broadcast_dimensions=(1,))
         ShapedArray(float32[2,3])
     """
-    if len(shape) == len(broadcast_dimensions) and isinstance(operand, Array):
-        if operand.aval.shape == shape and broadcast_dimensions == tuple(range(len(shape))):
-            return operand
+    same_axes = broadcast_dimensions == tuple(range(len(shape)))
+    if same_axes and isinstance(operand, Array) and operand.aval.shape == shape:
+        return operand
     return broadcast_in_dim_p.bind(
         operand, shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=None
     )
@@ -476,14 +485,14 @@ def reshape(
 
 def transpose(operand: Value, permutation: tuple[int, ...]) -> Value:
     """Return ``operand`` with axes in the order ``permutation``; the identity costs nothing."""
-    if permutation == tuple(range(len(permutation))) and isinstance(operand, Array):
-        if operand.aval.ndim == len(permutation):
-            return operand
+    same_axes = permutation == tuple(range(len(permutation)))
+    if same_axes and isinstance(operand, Array) and operand.aval.ndim == len(permutation):
+        return operand
     return transpose_p.bind(operand, permutation=permutation)
 
 
 def squeeze(array: Value, dimensions: tuple[int, ...]) -> Value:
-    """Return ``array`` without the size 1 axes ``dimensions``; ValueError if one has another size."""
+    """Return ``array`` without the axes ``dimensions``; ValueError if one has not size 1."""
     if not dimensions and isinstance(array, Array):
         return array
     return squeeze_p.bind(array, dimensions=dimensions)

@@ -1,7 +1,7 @@
 """Products and logarithms rounded as in JAX's kernels. In: floats. Out: the same dtype.
 
-XLA's CPU kernels fuse ``x * y + z`` into one instruction that rounds once, and compute the logarithms of
-float32 by Cephes' polynomials (Moshier, ``logf.c`` and ``log1p.c``) with such instructions. Random numbers
+XLA's CPU kernels fuse ``x * y + z`` into one instruction that rounds once, and compute float32
+functions by polynomials with such instructions (logarithms: Moshier's Cephes, ``logf.c`` and ``log1p.c``). Random numbers
 are made from these, and should be the same numbers. The formulas are written once, for two algebras: NumPy
 arrays and kernel IR. A product of float32 numbers is exact in float64, so one rounding is two casts.
 """
@@ -17,9 +17,10 @@ import numpy as np
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language.array import Value
 from jaxlite.language.primitive import ArrayModule, TangentMaps, is_linear
-from jaxlite.primitives.arithmetic import mul
+from jaxlite.language.trace import get_aval
+from jaxlite.primitives.arithmetic import add, mul
 from jaxlite.primitives.elementwise import Log, Log1p
-from jaxlite.primitives.families import FLOAT, NaryElementwise, in_float32, quiet
+from jaxlite.primitives.families import FLOAT, HALF, NaryElementwise, in_float32, quiet
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -214,8 +215,8 @@ _TINY = float(np.finfo(np.float32).tiny)
 
 def log_float32(a: Algebra, x: Any) -> Any:
     """Return the natural logarithm; -inf at 0 and below the normal numbers, NaN for negative ``x``."""
-    is_normal = a.less(a.number(_TINY * (1 - 2**-24)), x)
-    mantissa, exponent = a.frexp(a.select(is_normal, x, a.number(1)))
+    is_tiny = a.less(x, a.number(_TINY))
+    mantissa, exponent = a.frexp(a.select(is_tiny, a.number(1), x))
     # Move the mantissa from [1/2, 1) to [sqrt(1/2), sqrt(2)), less 1.
     is_low = a.less(mantissa, a.number(math.sqrt(0.5)))
     zero, one = a.number(0), a.number(1)
@@ -230,7 +231,7 @@ def log_float32(a: Algebra, x: Any) -> Any:
     out = a.fma(
         a.number(_LOG2_HIGH), exponent, a.add(a.fma(a.number(-0.5), f_sq, f), small)
     )
-    out = a.select(is_normal, out, a.number(-math.inf))
+    out = a.select(is_tiny, a.number(-math.inf), out)
     out = a.select(a.less(x, zero), a.number(math.nan), out)
     # Infinity and NaN are their own logarithms.
     return a.select(a.less(x, a.number(math.inf)), out, x)
@@ -245,6 +246,30 @@ def log1p_float32(a: Algebra, x: Any) -> Any:
     tail = a.mul(a.mul(x, x_sq), a.div(p, q))
     near = a.add(x, a.fma(a.number(-0.5), x_sq, tail))
     return a.select(is_small, near, log_float32(a, a.add(a.number(1), x)))
+
+
+# fmt: off
+#: erf(x) = x P(x**2) / Q(x**2) for |x| < _ERF_END (Eigen's minimax fit), highest power first.
+_ERF_P = (
+    2.2905065861350646e-4, 3.4082910107109506e-3, 5.0955695062380861e-2, 1.8520832239976145e-1,
+    1.128379143519084,
+)
+_ERF_Q = (
+    -1.1791602954361697e-7, 2.3547966471313185e-5, 1.0179625278914885e-3, 1.4070470171167667e-2,
+    1.1098505178285362e-1, 4.9746925110067538e-1, 1.0,
+)
+# fmt: on
+_ERF_END = 3.832506856900711
+
+
+def erf_float32(a: Algebra, x: Any) -> Any:
+    """Return the error function."""
+    end, negative_end = a.number(_ERF_END), a.number(-_ERF_END)
+    x = a.select(a.less(end, x), end, a.select(a.less(x, negative_end), negative_end, x))
+    x_sq = a.mul(x, x)
+    p = horner(a, [a.number(c) for c in _ERF_P], x_sq)
+    q = horner(a, [a.number(c) for c in _ERF_Q], x_sq)
+    return a.div(a.mul(x, p), q)
 
 
 class Fma(NaryElementwise):
@@ -273,8 +298,8 @@ class Fma(NaryElementwise):
         return OnScalars(x.dtype).fma(x, y, z)
 
 
-class _Float32Formula:
-    """Replaces the value of a logarithm of float32 (and of half precision, which is computed in it)."""
+class Float32Formula:
+    """Replaces the value of a function in float32 (and in half precision, which is computed in it)."""
 
     formula: Any
 
@@ -282,7 +307,7 @@ class _Float32Formula:
     def impl(self, xp: ArrayModule, x: Any) -> Any:
         def compute(v: Any) -> Any:
             if v.dtype != _F32:
-                return super(_Float32Formula, self).impl(xp, v)  # type: ignore[misc]
+                return super(Float32Formula, self).impl(xp, v)  # type: ignore[misc]
             return np.asarray(type(self).formula(OnArrays(_F32), v), _F32)
 
         return in_float32(compute, x)
@@ -293,13 +318,13 @@ class _Float32Formula:
         return type(self).formula(OnScalars(_F32), x)  # type: ignore[no-any-return]
 
 
-class CephesLog(_Float32Formula, Log):
+class CephesLog(Float32Formula, Log):
     """Natural logarithm, in float32 with the bits of JAX on the CPU."""
 
     formula = staticmethod(log_float32)
 
 
-class CephesLog1p(_Float32Formula, Log1p):
+class CephesLog1p(Float32Formula, Log1p):
     """``log(1 + x)``, in float32 with the bits of JAX on the CPU."""
 
     formula = staticmethod(log1p_float32)
@@ -309,7 +334,12 @@ fma_p, cephes_log_p, cephes_log1p_p = Fma(), CephesLog(), CephesLog1p()
 
 
 def fma(x: Value, y: Value, z: Value) -> Value:
-    """Return ``x * y + z`` rounded once: ``T[*s], T[*s], T[*s] -> T[*s]`` for floats."""
+    """Return ``x * y + z`` as JAX's fused kernels: ``T[*s], T[*s], T[*s] -> T[*s]`` for floats.
+
+    float32 and float64 are rounded once; half precision is rounded after the product and after the sum.
+    """
+    if get_aval(x).dtype in HALF:
+        return add(mul(x, y), z)
     return fma_p.bind(x, y, z)
 
 
@@ -324,6 +354,6 @@ def cephes_log1p(x: Value) -> Value:
 
 
 __all__ = [
-    "Algebra", "OnArrays", "OnScalars", "cephes_log", "cephes_log1p", "cephes_log1p_p", "cephes_log_p",
-    "fma", "fma_p", "horner", "log1p_float32", "log_float32",
+    "Algebra", "Float32Formula", "OnArrays", "OnScalars", "cephes_log", "cephes_log1p", "cephes_log1p_p", "cephes_log_p",
+    "erf_float32", "fma", "fma_p", "horner", "log1p_float32", "log_float32",
 ]  # fmt: skip

@@ -1,8 +1,8 @@
-"""Rectangular parts of arrays. In: an array and where to start. Out: a part, or the array with a new part.
+"""Rectangular parts of arrays. In: an array, where to start. Out: a part, or a new part in place.
 
-``slice`` knows its start when traced, ``dynamic_slice`` and ``dynamic_update_slice`` only when run; they
-move a start that would leave the array inside. Under ``vmap`` with a start per example they become
-``gather`` and ``scatter``.
+``slice`` knows its start when traced, ``dynamic_slice`` and ``dynamic_update_slice`` only when run;
+they move a start that would leave the array inside. Under ``vmap`` with a start per example they
+become ``gather`` and ``scatter``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from jaxlite.primitives.families import (
     batch_size,
     bdim_at_front,
     move_batch_dim,
-    ops,
     provide,
     scalar_like,
     zeros_of,
@@ -33,8 +32,8 @@ from jaxlite.primitives.indexing import (
     ScatterDimensionNumbers,
     index_expr,
 )
-from jaxlite.primitives.joint import JointlyLinear
 from jaxlite.primitives.joining import concatenate, pad
+from jaxlite.primitives.joint import JointlyLinear
 from jaxlite.primitives.scatter import scatter_p
 from jaxlite.primitives.shape import broadcast_in_dim
 
@@ -128,8 +127,8 @@ def _check_slice(
 ) -> None:
     if len(starts) != len(shape):
         raise TypeError(
-            "slice start_indices must have length equal to the number of dimensions of the operand, "
-            f"got indices {starts} for operand shape {shape}."
+            "slice start_indices must have length equal to the number of dimensions of the "
+            f"operand, got indices {starts} for operand shape {shape}."
         )
     if len(limits) != len(starts):
         raise TypeError(
@@ -165,7 +164,8 @@ def _check_slice(
 def _check_starts(name: str, starts: tuple[ShapedArray, ...], ndim: int, shape: Any) -> None:
     if len(starts) != ndim:
         raise ValueError(
-            f"Length of slice indices must match number of operand dimensions ({len(starts)} vs {shape})"
+            "Length of slice indices must match number of operand dimensions "
+            f"({len(starts)} vs {shape})"
         )
     if any(aval.shape for aval in starts):
         # Two blanks in one of the messages, as in JAX.
@@ -219,8 +219,8 @@ class DynamicSlice(Primitive):
         _check_starts("dynamic_slice", starts, operand.ndim, operand.shape)
         if len(slice_sizes) != operand.ndim:
             raise TypeError(
-                "slice slice_sizes must have length equal to the number of dimensions of the operand, "
-                f"got slice_sizes {slice_sizes} for operand shape {operand.shape}."
+                "slice slice_sizes must have length equal to the number of dimensions of the "
+                f"operand, got slice_sizes {slice_sizes} for operand shape {operand.shape}."
             )
         if any(size > n for size, n in zip(slice_sizes, operand.shape, strict=True)):
             raise TypeError(
@@ -244,7 +244,8 @@ class DynamicSlice(Primitive):
         back = dynamic_update_slice(zeros_of(operand.aval), ct, starts)
         return (back, *[None] * len(starts))
 
-    def batch(self, args: tuple[Any, ...], dims: Dims, *, slice_sizes: tuple[int, ...]) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        slice_sizes = params["slice_sizes"]
         x, *starts = args
         dim, *start_dims = dims
         if all(d is None for d in start_dims):
@@ -316,7 +317,7 @@ class DynamicUpdateSlice(JointlyLinear):
             ct_update = dynamic_slice(ct, starts, aval.shape)
         return (ct_x, ct_update, *[None] * len(starts))
 
-    def batch(self, args: tuple[Any, ...], dims: Dims) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
         x, update, *starts = args
         dim, update_dim, *start_dims = dims
         if all(d is None for d in start_dims):
@@ -376,13 +377,13 @@ dynamic_slice_p = DynamicSlice()
 dynamic_update_slice_p = DynamicUpdateSlice()
 
 
-def slice(  # noqa: A001 (JAX's name)
+def slice(
     operand: Value,
     start_indices: tuple[int, ...],
     limit_indices: tuple[int, ...],
     strides: tuple[int, ...] | None = None,
 ) -> Value:
-    """Return the elements from ``start_indices`` to below ``limit_indices`` in steps of ``strides``.
+    """Return the elements from ``start_indices`` to ``limit_indices`` in steps of ``strides``.
 
     Example:
         >>> slice_p.abstract_eval(
@@ -397,12 +398,12 @@ def slice(  # noqa: A001 (JAX's name)
 def dynamic_slice(
     operand: Value, start_indices: tuple[Value, ...], slice_sizes: tuple[int, ...]
 ) -> Value:
-    """Return the part of ``slice_sizes`` that begins at ``start_indices`` (integer scalars, clamped)."""
+    """Return the part of ``slice_sizes`` that begins at ``start_indices`` (scalars, clamped)."""
     return dynamic_slice_p.bind(operand, *start_indices, slice_sizes=slice_sizes)
 
 
 def dynamic_update_slice(operand: Value, update: Value, start_indices: tuple[Value, ...]) -> Value:
-    """Return ``operand`` with ``update`` written at ``start_indices`` (integer scalars, clamped)."""
+    """Return ``operand`` with ``update`` written at ``start_indices`` (scalars, clamped)."""
     return dynamic_update_slice_p.bind(operand, update, *start_indices)
 
 

@@ -1,8 +1,8 @@
 """Order along one axis. In: arrays of equal shape. Out: the same elements, rearranged.
 
 ``sort`` moves several operands by the order of the first ``num_keys``: NaN comes last, -0 and 0 are
-equal, equal keys keep their order. ``top_k`` takes the largest in IEEE total order (NaN above all, -0
-below 0). Both are locally a permutation, so tangents are gathered like the values.
+equal, equal keys keep their order. ``top_k`` takes the largest in IEEE total order (NaN above all,
+-0 below 0). Both are locally a permutation, so tangents are gathered like the values.
 """
 
 from __future__ import annotations
@@ -91,8 +91,7 @@ class Sort(Primitive):
         return tuple(outs), tangent_fn
 
     def jvp(self, out: Any, *primals: Any, **params: Any) -> TangentMaps:
-        outs, tangent_fn = self.linearize_rule(primals, (True,) * len(primals), params)
-        zeros = [Zero(get_aval(o).to_tangent_aval()) for o in outs]
+        zeros = [Zero(get_aval(x).to_tangent_aval()) for x in primals]
         dimension = params["dimension"]
         number = broadcasted_iota(np.dtype(np.uint32), get_aval(primals[0]).shape, dimension)
         order = self.bind_all(*primals, number, **params)[-1]
@@ -160,14 +159,16 @@ class TopK(Primitive):
         no_tangent = Zero(get_aval(order).to_tangent_aval())
         return (lambda t: (take_along(t, order, axis), no_tangent),)
 
-    def batch(self, args: tuple[Any, ...], dims: Dims, *, k: int, axis: int) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        k = params["k"]
+        axis = params["axis"]
         dim = dims[0]
         assert dim is not None
         return self.bind_all(args[0], k=k, axis=axis + (axis >= dim)), (dim, dim)
 
 
 def take_along(x: Value, order: Value, axis: int) -> Value:
-    """Return ``x`` with its elements along ``axis`` chosen by the positions ``order`` (same rank)."""
+    """Return the elements of ``x`` at the positions ``order`` along ``axis`` (equal ranks)."""
     aval = get_aval(x)
     shape = get_aval(order).shape
     if not aval.size:
@@ -208,7 +209,7 @@ def _comparable(x: Any) -> tuple[Any, ...]:
 
 
 def _total_order(x: Any) -> Any:
-    """Return integers in the order of the elements: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
+    """Return integers ordered like the elements: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN."""
     kind = dtypes.kind_of(x.dtype)
     if kind == "b":
         return x.astype(np.int8)
@@ -242,8 +243,8 @@ def argsort(
 ) -> Value:
     """Return the positions (int32) that put ``operand`` in order along ``dimension``.
 
-    Descending order is the reverse of the ascending order of the reversed array, so that equal elements
-    keep their order there too.
+    Descending order is the reverse of the ascending order of the reversed array, so that equal
+    elements keep their order there too.
     """
     aval = get_aval(operand)
     number = broadcasted_iota(np.dtype(np.int32), aval.shape, dimension)

@@ -30,6 +30,15 @@ from jaxlite.primitives.families import (
     quiet,
     scalar_like,
 )
+from jaxlite.primitives.single_rounding import (
+    Algebra,
+    Float32Formula,
+    OnArrays,
+    OnScalars,
+    erf_float32,
+    horner,
+    log1p_float32,
+)
 
 
 class _SpecialUnary(Elementwise):
@@ -60,6 +69,12 @@ class Erf(_SpecialUnary):
 
     def lower(self, x: ir.Expr) -> ir.Expr:
         return ir.unary("erf", x)
+
+
+class EigenErf(Float32Formula, Erf):
+    """The error function, in float32 with the bits of JAX on the CPU."""
+
+    formula = staticmethod(erf_float32)
 
 
 class Erfc(_SpecialUnary):
@@ -98,14 +113,7 @@ class ErfInv(_SpecialUnary):
     def function(self, x: Any) -> Any:
         if x.dtype == np.float64:
             return incomplete.odd(incomplete.scipy_special().erfinv, x)
-        f32 = np.float32
-        w = -np.log1p(x * -x)
-        is_central = w < f32(5)
-        w = np.where(is_central, w - f32(2.5), np.sqrt(w) - f32(3))
-        p = np.where(is_central, f32(_CENTRAL[-1]), f32(_TAIL[-1]))
-        for central, tail in zip(_CENTRAL[-2::-1], _TAIL[-2::-1], strict=True):
-            p = np.where(is_central, f32(central), f32(tail)) + p * w
-        return np.where(np.abs(x) == 1, x * f32(np.inf), p * x)
+        return _erf_inv_float32(OnArrays(np.float32), x)
 
     def jvp(self, out: Value, x: Value) -> TangentMaps:
         slope = mul(exp(square(out)), scalar_like(x, math.sqrt(math.pi) / 2))
@@ -115,20 +123,20 @@ class ErfInv(_SpecialUnary):
         return avals[0].dtype != np.float64
 
     def lower(self, x: ir.Expr) -> ir.Expr:
-        def number(value: float) -> ir.Expr:
-            return ir.const(value, x.dtype)
+        return _erf_inv_float32(OnScalars(x.dtype), x)
 
-        w = ir.unary("neg", ir.unary("log1p", ir.binary("mul", x, ir.unary("neg", x))))
-        is_central = ir.compare("lt", w, number(5))
-        root = ir.binary("sub", ir.unary("sqrt", w), number(3))
-        w = ir.select(is_central, ir.binary("sub", w, number(2.5)), root)
-        p = ir.select(is_central, number(_CENTRAL[-1]), number(_TAIL[-1]))
-        for central, tail in zip(_CENTRAL[-2::-1], _TAIL[-2::-1], strict=True):
-            c = ir.select(is_central, number(central), number(tail))
-            p = ir.binary("add", c, ir.binary("mul", p, w))
-        is_edge = ir.compare("eq", ir.unary("abs", x), number(1))
-        edge = ir.binary("mul", x, number(math.inf))
-        return ir.select(is_edge, edge, ir.binary("mul", p, x))
+
+def _erf_inv_float32(a: Algebra, x: Any) -> Any:
+    """Return Giles' approximation, rounded as XLA's kernels do: normal numbers are made with it."""
+    one, infinity = a.number(1), a.number(math.inf)
+    w = a.sub(a.number(0), log1p_float32(a, a.mul(x, a.sub(a.number(0), x))))
+    is_central = a.less(w, a.number(5))
+    w = a.select(is_central, a.sub(w, a.number(2.5)), a.sub(a.sqrt(w), a.number(3)))
+    pairs = zip(_CENTRAL[::-1], _TAIL[::-1], strict=True)
+    p = horner(a, [a.select(is_central, a.number(c), a.number(t)) for c, t in pairs], w)
+    is_inside = a.less(a.abs(x), one)
+    edge = a.mul(x, a.select(a.less(one, a.abs(x)), a.number(math.nan), infinity))
+    return a.select(is_inside, a.mul(p, x), edge)
 
 
 class LGamma(_SpecialUnary):
@@ -347,6 +355,7 @@ class RegularizedIncompleteBeta(_SpecialNary):
         return _no_slope(self.name, "a"), _no_slope(self.name, "b"), (lambda t: mul(t, slope))
 
 
+eigen_erf_p = EigenErf()
 erf_p, erfc_p, erf_inv_p, lgamma_p, digamma_p = Erf(), Erfc(), ErfInv(), LGamma(), Digamma()
 bessel_i0e_p, bessel_i1e_p, polygamma_p, zeta_p = BesselI0e(), BesselI1e(), Polygamma(), Zeta()
 igamma_p, igammac_p, igamma_grad_a_p = IGamma(), IGammaC(), IGammaGradA()
@@ -357,6 +366,11 @@ regularized_incomplete_beta_p = RegularizedIncompleteBeta()
 def erf(x: Value) -> Value:
     """Return the error function: ``T[*s] -> T[*s]`` for floats."""
     return erf_p.bind(x)
+
+
+def eigen_erf(x: Value) -> Value:
+    """Return the error function: ``T[*s] -> T[*s]``; for float32 bit for bit as JAX on the CPU."""
+    return eigen_erf_p.bind(x)
 
 
 def erfc(x: Value) -> Value:
@@ -425,7 +439,8 @@ def regularized_incomplete_beta(a: Value, b: Value, x: Value) -> Value:
 
 
 __all__ = [
-    "bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "digamma", "digamma_p", "erf",
+    "bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "digamma", "digamma_p", "eigen_erf",
+    "eigen_erf_p", "erf",
     "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "igamma", "igamma_grad_a", "igamma_grad_a_p",
     "igamma_p", "igammac", "igammac_p", "lgamma", "lgamma_p", "polygamma", "polygamma_p",
     "random_gamma_grad", "random_gamma_grad_p", "regularized_incomplete_beta",

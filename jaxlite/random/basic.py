@@ -6,7 +6,6 @@ are equally likely. ``uniform`` and ``normal`` equal JAX's numbers bit for bit.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,8 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.language.avals import Shape
 from jaxlite.language.trace import is_concrete, to_concrete
+from jaxlite.primitives.single_rounding import fma
+from jaxlite.primitives.special import eigen_erf
 from jaxlite.random.arguments import (
     check_one_device,
     choose_dtype,
@@ -100,15 +101,14 @@ def uniform_between(key: Value, shape: Shape, dtype: Any, low: Value, high: Valu
     u = random_floats(key, shape, dtype)
     shape = u.shape
     lows, spans = jnp.broadcast_to(low, shape), jnp.broadcast_to(high - low, shape)
-    scaled = lax.add(lax.mul(u, spans), lows)
-    if _product_rounds(low, high, dtype):
-        scaled = lax.add(scaled, lax.stop_gradient(_rounding_of_product(u, spans, lows, scaled)))
+    once = _product_rounds(low, high, dtype)
+    scaled = fma(u, spans, lows) if once else lax.add(lax.mul(u, spans), lows)
     # Rounding must not lead below the lower end.
     return lax.max(lows, scaled)
 
 
 def _product_rounds(low: Value, high: Value, dtype: Any) -> bool:
-    """Return whether ``u * (high - low) + low`` may differ from the same with one rounding only."""
+    """Return whether rounding once in ``u * (high - low) + low``, as JAX's kernels do, may matter."""
     if dtype.name not in ("float32", "float64"):
         return False
     if not (is_concrete(low) and is_concrete(high)):
@@ -118,29 +118,6 @@ def _product_rounds(low: Value, high: Value, dtype: Any) -> bool:
         return False
     mantissas, _ = np.frexp(highs - lows)
     return bool(np.any(np.abs(mantissas) != 0.5))
-
-
-def _rounding_of_product(u: Value, spans: Value, lows: Value, scaled: Value) -> Value:
-    """Return what one rounding of ``u * spans + lows`` (JAX's kernels fuse it) has over two.
-
-    Dekker's product and Knuth's sum give both rounding errors exactly, see Shewchuk (1997), theorems 7 and 18.
-    """
-    splitter = 2.0 ** math.ceil((int(dtypes.finfo(u.dtype).nmant) + 1) / 2) + 1
-
-    def halves(x: Value) -> tuple[Value, Value]:
-        c = x * splitter
-        head = c - (c - x)
-        return head, x - head
-
-    product = u * spans
-    u_head, u_tail = halves(u)
-    s_head, s_tail = halves(spans)
-    product_error = u_tail * s_tail - (((product - u_head * s_head) - u_tail * s_head) - u_head * s_tail)
-    part = scaled - product
-    sum_error = (product - (scaled - part)) + (lows - part)
-    fused = scaled + (sum_error + product_error)
-    correction = fused - scaled
-    return jnp.where(jnp.isfinite(correction), correction, jnp.zeros_like(correction))
 
 
 def normal(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Value:
@@ -218,7 +195,8 @@ def truncated_normal(
     shape = choose_shape("truncated_normal", shape, low.shape, high.shape)
     sqrt2 = np.asarray(np.sqrt(2), dtype)
     # The normal's distribution function maps the bounds to those of a uniform number.
-    u = uniform_between(typed, shape, dtype, lax.erf(low / sqrt2), lax.erf(high / sqrt2))
+    inverse = np.asarray(1, dtype) / sqrt2
+    u = uniform_between(typed, shape, dtype, eigen_erf(low * inverse), eigen_erf(high * inverse))
     samples = lax.mul(jnp.full_like(u, sqrt2), lax.erf_inv(u))
     infinity = np.asarray(np.inf, dtype)
     inner_low = lax.nextafter(lax.stop_gradient(low), jnp.full_like(low, infinity))

@@ -15,6 +15,7 @@ from jaxlite import numpy as jnp
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.language.avals import Shape
+from jaxlite.primitives.single_rounding import cephes_log, cephes_log1p, fma
 from jaxlite.random.arguments import (
     check_one_device,
     choose_dtype,
@@ -90,7 +91,7 @@ def exponential(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding:
 def exponential_samples(key: Value, shape: Shape, dtype: Any) -> Value:
     """Return exponential samples from a typed key."""
     # 1 - u lies in (0, 1], so the logarithm is finite.
-    return lax.neg(lax.log1p(lax.neg(unit_uniform(key, shape, dtype))))
+    return lax.neg(cephes_log1p(lax.neg(unit_uniform(key, shape, dtype))))
 
 
 def laplace(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Value:
@@ -112,7 +113,7 @@ def laplace(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any
     typed, shape, dtype = _begin(key, shape, dtype, "laplace", out_sharding)
     low = np.asarray(-1, dtype) + np.asarray(dtypes.finfo(dtype).epsneg, dtype)
     u = _open_uniform(typed, shape, dtype, low)
-    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+    return lax.mul(lax.sign(u), cephes_log1p(lax.neg(lax.abs(u))))
 
 
 def logistic(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Value:
@@ -133,7 +134,7 @@ def logistic(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: An
     """
     typed, shape, dtype = _begin(key, shape, dtype, "logistic", out_sharding)
     u = _open_uniform(typed, shape, dtype, dtypes.finfo(dtype).tiny)
-    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+    return lax.sub(cephes_log(u), cephes_log1p(lax.neg(u)))
 
 
 def gumbel(
@@ -165,12 +166,12 @@ def gumbel_samples(key: Value, shape: Shape, dtype: Any, mode: str) -> Value:
     info = dtypes.finfo(dtype)
     if mode == "low":
         u = _open_uniform(key, shape, dtype, info.tiny)
-        return lax.neg(lax.log(lax.neg(lax.log(u))))
+        return lax.neg(cephes_log(lax.neg(cephes_log(u))))
     # Below 1/2 a second uniform number continues the bits of the first, so that the tail is not cut off.
     coarse, fine = unit_uniform(key, (2, *shape), dtype)
     tiny, eps = np.asarray(info.tiny, dtype), np.asarray(info.eps, dtype)
     x = jnp.where(coarse >= 0.5, coarse, coarse + eps * fine + tiny)
-    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(x)))))
+    return lax.neg(cephes_log(lax.neg(cephes_log1p(lax.neg(x)))))
 
 
 def cauchy(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Value:
@@ -316,7 +317,7 @@ def rayleigh(
         (3,)
     """
     typed, shape, dtype, scale = _begin_with(key, shape, dtype, "rayleigh", out_sharding, scale)
-    log_u = lax.log(unit_uniform(typed, shape, dtype))
+    log_u = cephes_log(unit_uniform(typed, shape, dtype))
     return lax.mul(jnp.broadcast_to(scale, shape), lax.sqrt(log_u * np.asarray(-2, dtype)))
 
 
@@ -347,8 +348,8 @@ def wald(
     # Michael, Schucany and Haas (1976): of the two roots x and mean**2 / x, choose by z.
     y = lax.integer_pow(v, 2)
     y_sq, mean_sq = lax.integer_pow(y, 2), lax.integer_pow(mean, 2)
-    sqrt_term = lax.sqrt(4.0 * mean * y + mean_sq * y_sq)
-    x = mean + mean_sq * y / 2.0 - mean / 2.0 * sqrt_term
+    sqrt_term = lax.sqrt(fma(4.0 * mean, y, mean_sq * y_sq))
+    x = fma(-(mean / 2.0), sqrt_term, mean + mean_sq * y / 2.0)
     return jnp.where(z <= mean / (mean + x), x, mean_sq / x)
 
 

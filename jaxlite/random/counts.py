@@ -15,6 +15,7 @@ from jaxlite import lax
 from jaxlite import numpy as jnp
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
+from jaxlite.primitives.single_rounding import cephes_log, cephes_log1p
 from jaxlite.random.arguments import (
     check_one_device,
     choose_dtype,
@@ -74,7 +75,7 @@ def _poisson_knuth(key: Value, lam: Value, dtype: Any) -> Value:
         k, key, log_product = state
         key, subkey = split_key(key)
         k = jnp.where(log_product > -lam, k + 1, k)
-        return k, key, log_product + lax.log(unit_uniform(subkey, lam.shape, lam.dtype))
+        return k, key, log_product + cephes_log(unit_uniform(subkey, lam.shape, lam.dtype))
 
     start = (jnp.zeros(lam.shape, dtype), key, jnp.zeros_like(lam))
     k, _, _ = lax.while_loop(lambda state: jnp.any(state[2] > -lam), draw, start)
@@ -83,7 +84,7 @@ def _poisson_knuth(key: Value, lam: Value, dtype: Any) -> Value:
 
 def _poisson_rejection(key: Value, lam: Value, dtype: Any) -> Value:
     """Transformed rejection with squeeze; the constants are those of the paper's algorithm PTRS."""
-    log_lam = lax.log(lam)
+    log_lam = cephes_log(lam)
     b = 0.931 + 2.53 * lax.sqrt(lam)
     a = -0.059 + 0.02483 * b
     inv_alpha = 1.1239 + 1.1328 / (b - 3.4)
@@ -96,7 +97,7 @@ def _poisson_rejection(key: Value, lam: Value, dtype: Any) -> Value:
         v = unit_uniform(v_key, lam.shape, lam.dtype)
         u_shifted = 0.5 - lax.abs(u)
         k = lax.floor((2 * a / u_shifted + b) * u + lam + 0.43)
-        s = lax.log(v * inv_alpha / (a / (u_shifted * u_shifted) + b))
+        s = cephes_log(v * inv_alpha / (a / (u_shifted * u_shifted) + b))
         log_density = -lam + k * log_lam - lax.lgamma(k + 1)
         squeeze = (u_shifted >= 0.07) & (v <= v_r)
         reject = (k < 0) | ((u_shifted < 0.013) & (v > u_shifted))
@@ -163,13 +164,13 @@ def _binomial_samples(key: Value, n: Value, p: Value) -> Value:
 
 def _binomial_inversion(key: Value, n: Value, p: Value) -> Value:
     """Count successes by the geometric numbers of trials between them (Devroye 1986, section X.4.3)."""
-    log_fail = lax.log1p(-p).astype(n.dtype)
+    log_fail = cephes_log1p(-p).astype(n.dtype)
 
     def draw(state: tuple[Value, ...]) -> tuple[Value, ...]:
         count, trials, key = state
         subkey, key = split_key(key)
         count = jnp.where(trials <= n, count + 1, count)
-        steps = lax.ceil(lax.log(unit_uniform(subkey, n.shape, n.dtype)) / log_fail)
+        steps = lax.ceil(cephes_log(unit_uniform(subkey, n.shape, n.dtype)) / log_fail)
         return count, trials + steps, key
 
     start = (jnp.zeros_like(n), jnp.zeros_like(n), key)
@@ -223,11 +224,11 @@ def _binomial_rejection(key: Value, n: Value, p: Value) -> Value:
         v = unit_uniform(v_key, n.shape, n.dtype)
         us = 0.5 - lax.abs(u)
         k = lax.floor((2 * a / us + b) * u + c)
-        bound = lax.log(v * alpha / (a / (us * us) + b))
+        bound = cephes_log(v * alpha / (a / (us * us) + b))
         log_density = (
-            (m + 0.5) * lax.log((m + 1) / (r * (n - m + 1)))
-            + (n + 1) * lax.log((n - m + 1) / (n - k + 1))
-            + (k + 0.5) * lax.log(r * (n - k + 1) / (k + 1))
+            (m + 0.5) * cephes_log((m + 1) / (r * (n - m + 1)))
+            + (n + 1) * cephes_log((n - m + 1) / (n - k + 1))
+            + (k + 0.5) * cephes_log(r * (n - k + 1) / (k + 1))
             + _stirling_tail(m, table)
             + _stirling_tail(n - m, table)
             - _stirling_tail(k, table)

@@ -17,6 +17,7 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.language.avals import Shape
 from jaxlite.language.trace import is_concrete
+from jaxlite.primitives.single_rounding import cephes_log, cephes_log1p
 from jaxlite.random.arguments import (
     check_one_device,
     choose_dtype,
@@ -176,7 +177,7 @@ def _draw_indices(
         return lax.convert_element_type(index, dtypes.default_dtype(int))
     # The Gumbel top-k trick (Vieira 2014): the k largest log-weights plus noise are k draws without replacement.
     noise = gumbel_samples(key, (n_elements,), p.dtype, mode)
-    _, index = lax.top_k(noise + lax.log(p), n_draws)
+    _, index = lax.top_k(noise + cephes_log(p), n_draws)
     return lax.convert_element_type(index, dtypes.default_dtype(int)).reshape(shape)
 
 
@@ -263,6 +264,6 @@ def geometric(
     p = lax.convert_element_type(p, dtypes.to_inexact_dtype(p.dtype))
     shape = choose_shape("geometric", shape, p.shape)
     u = unit_uniform(typed, shape, p.dtype)
-    log_u = lax.log(jnp.where(u == 0, 1, u))
-    log_fail = jnp.broadcast_to(lax.log1p(lax.neg(p)), shape)
+    log_u = cephes_log(jnp.where(u == 0, 1, u))
+    log_fail = jnp.broadcast_to(cephes_log1p(lax.neg(p)), shape)
     return lax.convert_element_type(lax.floor(lax.div(log_u, log_fail)) + 1.0, dtype)

@@ -20,6 +20,7 @@ from jaxlite.api.custom_derivatives import custom_jvp
 from jaxlite.language.array import Value
 from jaxlite.language.avals import Shape
 from jaxlite.primitives import random_bits as threefry
+from jaxlite.primitives.single_rounding import cephes_log
 from jaxlite.random.arguments import (
     check_one_device,
     choose_dtype,
@@ -114,7 +115,7 @@ def _differentiable_gamma(log_space: bool, keys: Value, a: Value) -> Value:
     if log_space:
         log_u = lax.neg(exponential_samples(boost_key, (), a.dtype))
         boost = jnp.where(is_large | (log_u == 0), 0, log_u * (1 / a))
-        return lax.log(d) + lax.log(v) + boost
+        return cephes_log(d) + cephes_log(v) + boost
     u = 1 - unit_uniform(boost_key, (), a.dtype)
     return d * v * jnp.where(is_large, 1, jnp.power(u, 1 / a))
 
@@ -139,7 +140,7 @@ def _accepted_cubes(keys: Value, d: Value) -> Value:
     def is_rejected(x_sq: Value, v: Value, u: Value) -> Value:
         # The first test is a cheap bound on the second.
         squeeze = u >= 1 - 0.0331 * (x_sq * x_sq)
-        return squeeze & (lax.log(u) >= x_sq * 0.5 + d * ((1 - v) + lax.log(v)))
+        return squeeze & (cephes_log(u) >= x_sq * 0.5 + d * ((1 - v) + cephes_log(v)))
 
     def propose(state: tuple[Value, ...]) -> tuple[Value, ...]:
         keys, x_sq, v, u = state

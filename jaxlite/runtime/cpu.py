@@ -1,8 +1,8 @@
 """Stage 7 of 7, run: LLVM text to machine code. In: text and Program. Out: ``Executable``.
 
-llvmlite is loaded on first use. A text is compiled once per process, and its object code is kept on disk:
-loading that takes a tenth of the time. Machine code lives in engines that hold a batch of programs each;
-an engine dies with the last executable made from it. Next: ``launch.py``.
+llvmlite is loaded on first use. A text is compiled once per process, and its object code is kept on
+disk: loading that takes a tenth of the time. Machine code lives in engines that hold a batch of
+programs each; an engine dies with the last executable made from it. Next: ``launch.py``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from jaxlite.runtime import disk_cache, host_call, launch, library, platform
 _BATCH: Final = 64
 #: Machine code that stays loaded without an executable, for functions that are traced again.
 _KEPT: Final = 256
-#: LLVM's effort. Emitted code is vectorised and free of redundancy, so more than this gains nothing.
+#: LLVM's effort. Emitted code is vectorised and free of redundancy, so more than this gains
+#: nothing.
 _LEVEL: Final = 1
 #: What emitted code calls in the interpreter.
 _PYTHON_SYMBOLS: Final = (
@@ -91,7 +92,9 @@ class Compiler:
         Raises:
             KernelCompileError: LLVM rejects the text.
         """
-        key = disk_cache.key_of(text, self.cpu, self.features, self.version, str(_LEVEL))
+        # Comments name the user's files and lines, which do not change the code.
+        bare = "\n".join([line for line in text.split("\n") if not line.startswith(";")])
+        key = disk_cache.key_of(bare, self.cpu, self.features, self.version, str(_LEVEL))
         with self._lock:
             code = self._loaded.get(key)
             if code is None:
@@ -175,7 +178,8 @@ def load(
     consts: tuple[np.ndarray[Any, Any], ...] = (),
     target: Target | None = None,
 ) -> launch.Executable:
-    """Return ``program``, emitted as ``text`` for ``target`` (default: ``host_target()``), ready to run.
+    """Return ``program``, emitted as ``text`` for ``target`` (default: ``host_target()``), ready to
+    run.
 
     ``consts`` are the values of the program's last inputs; callers of ``run`` pass the others.
 

@@ -1,8 +1,9 @@
 """Object code kept between processes. In: a key and bytes. Out: the bytes again, or nothing.
 
-A cache is a hint, never a cause of failure: files that are damaged, foreign or unreadable count as absent.
-Loading code that somebody else can write would run their code, so the folder has to be ours alone (owner
-and mode 0700 are checked, links refused). ``JAXLITE_CACHE_DIR`` names another folder, or is ``off``.
+A cache is a hint, never a cause of failure: files that are damaged, foreign or unreadable count as
+absent. Loading code that somebody else can write would run their code, so the folder has to be ours
+alone (owner and mode 0700 are checked, links refused). ``JAXLITE_CACHE_DIR`` names another folder,
+or is ``off``.
 """
 
 from __future__ import annotations

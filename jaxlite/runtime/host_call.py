@@ -1,8 +1,9 @@
 """Calls from machine code back to Python. In: pointers. Out: a status for the machine code.
 
-The entry hands over the run's ``HostState``, the number of the call and a table of buffers. Operands are
-copied, since a callback may keep them and the memory is used again. An exception is kept in the state; the
-machine code returns at once and the dispatcher raises it. Next: ``launch.py``.
+The entry hands over the run's ``HostState``, the number of the call and a table of buffers.
+Operands are copied, since a callback may keep them and the memory is used again. An exception is
+kept in the state; the machine code returns at once and the dispatcher raises it. Next:
+``launch.py``.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ class HostState:
 def _trampoline(state: HostState, number: int, table: int) -> int:
     try:
         state.calls[number].run(table)
-    except BaseException as error:  # an exception cannot cross machine code: the dispatcher raises it
+    except (
+        BaseException
+    ) as error:  # an exception cannot cross machine code: the dispatcher raises it
         state.error = error
         return 1
     return 0

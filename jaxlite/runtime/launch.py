@@ -1,7 +1,8 @@
 """Stage 7 of 7, run: one native call. In: arrays. Out: arrays.
 
-``Executable.run`` is a closure made for its program: it allocates the outputs, calls the entry with one
-tuple and returns the outputs. What a program does not need (workspace, host calls) costs nothing.
+``Executable.run`` is a closure made for its program: it allocates the outputs, calls the entry with
+one tuple and returns the outputs. What a program does not need (workspace, host calls) costs
+nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ Run: TypeAlias = "Callable[[Arrays], Arrays]"
 Native: TypeAlias = "Callable[[tuple[Any, ...]], int]"
 Maker: TypeAlias = "Callable[[], np.ndarray[Any, Any]]"
 
-# PYFUNCTYPE: the entry holds the GIL until it lets go itself, and a signal handler's exception, left
-# pending by the entry, is raised by ctypes.
+# PYFUNCTYPE: the entry holds the GIL until it lets go itself, and a signal handler's exception,
+# left pending by the entry, is raised by ctypes.
 _ENTRY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)
 _TABLE_ENTRY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
@@ -61,7 +62,9 @@ def check_size(program: Program) -> None:
     total = sum(b.nbytes for b in outputs) + program.workspace_bytes
     if total > limit:
         largest = max(outputs, key=lambda b: b.nbytes, default=None)
-        facts = f"\n  The largest result is {largest.dtype}{list(largest.shape)}." if largest else ""
+        facts = (
+            f"\n  The largest result is {largest.dtype}{list(largest.shape)}." if largest else ""
+        )
         raise AllocationError(
             f"One call of {program.name} would allocate {total} bytes: {total - program.workspace_bytes} "
             f"for results and {program.workspace_bytes} for intermediate values."

@@ -1,9 +1,10 @@
 """BLAS by pointer. In: nothing. Out: addresses to bind to the symbols that emitted code calls.
 
-``symbols()`` gives ``jaxlite_sgemm``, ``dgemm``, ``cgemm`` and ``zgemm`` with the Fortran interface and
-32-bit sizes, taken from ``scipy.linalg.cython_blas``, whose pointers SciPy publishes for this purpose. The
-meaning of a ``LibraryCall`` and of its params is written in ``compiler/llvm_library.py``. Where SciPy is
-missing or its BLAS counts in 64 bits, NumPy multiplies behind the same symbols. Next: ``cpu.py``.
+``symbols()`` gives ``jaxlite_sgemm``, ``dgemm``, ``cgemm`` and ``zgemm`` with the Fortran interface
+and 32-bit sizes, taken from ``scipy.linalg.cython_blas``, whose pointers SciPy publishes for this
+purpose. The meaning of a ``LibraryCall`` and of its params is written in
+``compiler/llvm_library.py``. Where SciPy is missing or its BLAS counts in 64 bits, NumPy multiplies
+behind the same symbols. Next: ``cpu.py``.
 """
 
 from __future__ import annotations
@@ -75,11 +76,20 @@ def _gemm_on_pointers(dtype: np.dtype[Any], pointers: tuple[int, ...]) -> None:
     """Do ``c = alpha * op(a) @ op(b) + beta * c`` on column-major arrays, as gemm does."""
     trans_a, trans_b = (ctypes.string_at(p, 1) == b"T" for p in pointers[:2])
     m, n, k, lda, ldb, ldc = (
-        ctypes.c_int.from_address(p).value for p in (*pointers[2:5], *map(pointers.__getitem__, (7, 9, 12)))
+        ctypes.c_int.from_address(p).value
+        for p in (*pointers[2:5], *map(pointers.__getitem__, (7, 9, 12)))
     )
     alpha, beta = (_array(dtype, pointers[i], 1, 1, 1)[0, 0] for i in (5, 10))
-    a = _array(dtype, pointers[6], k, m, lda).T if trans_a else _array(dtype, pointers[6], m, k, lda)
-    b = _array(dtype, pointers[8], n, k, ldb).T if trans_b else _array(dtype, pointers[8], k, n, ldb)
+    a = (
+        _array(dtype, pointers[6], k, m, lda).T
+        if trans_a
+        else _array(dtype, pointers[6], m, k, lda)
+    )
+    b = (
+        _array(dtype, pointers[8], n, k, ldb).T
+        if trans_b
+        else _array(dtype, pointers[8], k, n, ldb)
+    )
     c = _array(dtype, pointers[11], m, n, ldc)
     product = alpha * np.matmul(a, b)
     c[...] = product if beta == 0 else product + beta * c

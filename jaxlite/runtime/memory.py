@@ -1,7 +1,8 @@
 """Memory of results and workspaces. In: sizes. Out: arrays. Next: ``launch.py``.
 
-A fresh large array costs more than the arithmetic that fills it: every page is faulted in and cleared. So
-memory of large results is used again once nobody holds the array: no Array, view, or exported buffer.
+A fresh large array costs more than the arithmetic that fills it: every page is faulted in and
+cleared. So memory of large results is used again once nobody holds the array: no Array, view, or
+exported buffer.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ POOLED_BYTES: Final = 1 << 20
 #: Memory the pool may hold, free and in use.
 LIMIT_BYTES: Final = 1 << 29
 _PAGE: Final = 4096
-#: Results start in the middle of a page. NumPy's own large arrays start 16 bytes into one: storing to an
-#: address that is a little ahead of a load's, modulo the page, delays that load, and doubled the time.
+#: Results start in the middle of a page. NumPy's own large arrays start 16 bytes into one: storing
+#: to an address that is a little ahead of a load's, modulo the page, delays that load, and doubled
+#: the time.
 _IN_PAGE: Final = 2048
 
 Block = np.ndarray[Any, Any]
@@ -41,13 +43,14 @@ def aligned(nbytes: int) -> Block:
     return block[start : start + nbytes]
 
 
-def _is_free(blocks: list[Block], number: int) -> bool:
-    # Arrays made from a block, views of those and exported buffers all hold a reference to the block
-    # itself (NumPy keeps the owner of the memory as base), so a block only the pool knows is free.
-    return sys.getrefcount(blocks[number]) <= _FREE_COUNT
+def _references(blocks: list[Block], number: int) -> int:
+    # Arrays made from a block, views of those and exported buffers all hold a reference to the
+    # block itself: NumPy keeps the owner of the memory as their base.
+    return sys.getrefcount(blocks[number])
 
 
-_FREE_COUNT: Final = sys.getrefcount([np.empty(1)][0])
+#: References to a block that only its list knows.
+_FREE_COUNT: Final = _references([np.empty(1)], 0)
 #: Without a GIL another thread may be about to take a reference: then nothing is used again.
 _COUNTS_ARE_EXACT: Final = getattr(sys, "_is_gil_enabled", lambda: True)()
 
@@ -70,7 +73,7 @@ class Pool:
         with self._lock:
             blocks = self._blocks.setdefault(nbytes, [])
             for number in range(len(blocks)):
-                if _is_free(blocks, number):
+                if _references(blocks, number) == _FREE_COUNT:
                     return blocks[number]
             self._make_room(nbytes)
             try:
@@ -88,7 +91,7 @@ class Pool:
         for size, blocks in self._blocks.items():
             if self._total + nbytes <= self.limit_bytes:
                 return
-            kept = [blocks[n] for n in range(len(blocks)) if not _is_free(blocks, n)]
+            kept = [blocks[n] for n in range(len(blocks)) if _references(blocks, n) > _FREE_COUNT]
             self._total -= size * (len(blocks) - len(kept))
             blocks[:] = kept
 

@@ -1,7 +1,7 @@
 """What this machine is. In: nothing. Out: the host's ``Target``. Next: ``library.py``.
 
-The layout of tuples and NumPy arrays is looked up, not assumed: an array's data pointer has to be found
-where ``array_data`` says, else the entry gets a table of pointers.
+The layout of tuples and NumPy arrays is looked up, not assumed: an array's data pointer has to be
+found where ``array_data`` says, else the entry gets a table of pointers.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ import pytest
 import jaxlite
 from jaxlite.cli import doctor, parts
 from jaxlite.cli.main import main
+from jaxlite.runtime import disk_cache
+from jaxlite.settings import override
 from jaxlite.version import __version__
 
 Hide = Callable[..., None]
@@ -116,3 +118,34 @@ def test_the_cache_folder_shows_its_size_and_who_may_read_it(
     assert rows["folder"] == str(tmp_path)
     assert rows["content"] == "2 files, 2.5 MB"
     assert rows["permission"].startswith(verdict)
+
+
+def test_the_folder_shown_is_the_one_that_compiled_code_goes_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "cache"
+    with override(cache_dir=str(folder)):
+        assert main(["doctor"]) == 0
+        cache = disk_cache.current()
+    assert cache is not None
+    assert f"folder      {cache.folder}\n" in capsys.readouterr().out
+    assert cache.folder == folder
+
+
+def test_a_cache_that_is_off_is_said() -> None:
+    with override(cache_dir="off"):
+        assert doctor.cache_rows() == [
+            ("folder", "off: compiled code lives as long as its process")
+        ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+@pytest.mark.filterwarnings("ignore:The compilation cache:RuntimeWarning")
+def test_a_cache_that_others_can_write_is_not_used_and_the_command_mends_it(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with override(cache_dir=str(shared)):
+        rows = dict(doctor.cache_rows())
+    assert rows["permission"] == f"0777, NOT private. Fix: chmod 700 {shared}"
+    assert rows["used"].startswith("no, ")

@@ -14,7 +14,7 @@ from jaxlite.kernel_ir.program import Buffer, Launch, Program, View
 from jaxlite.kernel_ir.target import Target
 from jaxlite.runtime import cpu
 
-I = ir.index("i")  # noqa: E741
+I = ir.index("i")
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
 F16 = np.dtype(np.float16)

@@ -5,9 +5,17 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.compiler.kernel_tools import F32, F64, I32, assert_close, both, kernel_program, with_width
 
 from jaxlite.kernel_ir import nodes as ir
+from tests.compiler.kernel_tools import (
+    F32,
+    F64,
+    I32,
+    assert_close,
+    both,
+    kernel_program,
+    with_width,
+)
 
 I64 = ir.I64
 U8 = np.dtype(np.uint8)
@@ -123,7 +131,9 @@ class Builder:
         names = list(names)
         out: list[ir.Stmt] = []
         for _ in range(self.draw(st.integers(1, 2))):
-            kind = self.draw(st.sampled_from(["let", "store", "loop", "loop", "reduce", "scan", "if"]))
+            kind = self.draw(
+                st.sampled_from(["let", "store", "loop", "loop", "reduce", "scan", "if"])
+            )
             if kind == "let":
                 out.append(self.let(indices, names))
             elif kind == "if":
@@ -195,7 +205,9 @@ def inputs_for() -> list[Any]:
 def written(kernel: ir.Kernel) -> ir.Kernel:
     """Return the kernel with its outputs cleared first: loops of no iteration write nothing."""
     clear = tuple(
-        ir.For(f"z{p.name}", p.size, (ir.Store(p.name, ir.index(f"z{p.name}"), ir.const(0, p.dtype)),))
+        ir.For(
+            f"z{p.name}", p.size, (ir.Store(p.name, ir.index(f"z{p.name}"), ir.const(0, p.dtype)),)
+        )
         for p in kernel.params
         if p.is_output
     )

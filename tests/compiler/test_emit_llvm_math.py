@@ -32,11 +32,15 @@ NUMPY_NAMES = {
 
 
 def lgamma(x: float) -> float:
-    return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
+    return math.inf if x <= 0 and x % 1 == 0 else math.lgamma(x)
 
 
 #: NumPy does not have these.
-FLOAT64 = {"erf": np.vectorize(math.erf), "erfc": np.vectorize(math.erfc), "lgamma": np.vectorize(lgamma)}
+FLOAT64 = {
+    "erf": np.vectorize(math.erf),
+    "erfc": np.vectorize(math.erfc),
+    "lgamma": np.vectorize(lgamma),
+}
 
 
 def exact(op: str, *args: Any) -> Any:

@@ -23,11 +23,36 @@ from tests.compiler.kernel_tools import (
 BOOL = ir.BOOL
 #: One element is scalar code; 37 is no multiple of a register.
 SIZES = (1, 37)
-INT_BINARY = "and or xor min max add sub mul div rem shl shr_logical shr_arithmetic mulhi".split()
-FLOAT_BINARY = "add sub mul div rem min max nextafter".split()
-FLOAT_UNARY = (
-    "neg abs sign floor ceil trunc round_half_even round_half_away sqrt isnan isfinite".split()
-)
+INT_BINARY = [
+    "and",
+    "or",
+    "xor",
+    "min",
+    "max",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "rem",
+    "shl",
+    "shr_logical",
+    "shr_arithmetic",
+    "mulhi",
+]
+FLOAT_BINARY = ["add", "sub", "mul", "div", "rem", "min", "max", "nextafter"]
+FLOAT_UNARY = [
+    "neg",
+    "abs",
+    "sign",
+    "floor",
+    "ceil",
+    "trunc",
+    "round_half_even",
+    "round_half_away",
+    "sqrt",
+    "isnan",
+    "isfinite",
+]
 
 
 def ids(dtype: np.dtype[Any]) -> str:
@@ -72,7 +97,7 @@ def test_float_operators_round_once(dtype: np.dtype[Any]) -> None:
         assert_close(*unary("rsqrt", dtype, n, 512), ulps=1)
 
 
-@pytest.mark.parametrize("dtype", (BOOL, *INTS, *FLOATS), ids=ids)
+@pytest.mark.parametrize("dtype", [BOOL, *INTS, *FLOATS], ids=ids)
 def test_comparisons(dtype: np.dtype[Any]) -> None:
     for n in SIZES:
         for op in sorted(ir.COMPARE_OPS):
@@ -132,7 +157,7 @@ def test_float64_is_rounded_to_float16_once() -> None:
     assert native[0].tolist() == [1.0009765625, 1.0, 1.0, 65504.0]
 
 
-@pytest.mark.parametrize("source", (*INTS, *FLOATS), ids=ids)
+@pytest.mark.parametrize("source", [*INTS, *FLOATS], ids=ids)
 def test_bitcasts_keep_bits(source: np.dtype[Any]) -> None:
     for n in SIZES:
         for target in (*INTS, *FLOATS):

@@ -118,7 +118,8 @@ def apply_shape_step(
         return reshape(x, options[seed % len(options)])
     if name == "slice":
         starts, limits, strides = [0] * rank, list(shape), [1] * rank
-        starts[axis], strides[axis] = seed % n, 1 + seed % 2
+        starts[axis], strides[axis] = (seed // 2) % n, 1 + seed % 2
+        limits[axis] -= (seed // 5) % (n - starts[axis])
         return slice(x, tuple(starts), tuple(limits), tuple(strides))
     if name == "rev":
         return rev(x, (axis,))

@@ -1,7 +1,7 @@
-"""Laws of a primitive with real JAX as oracle: values, types, derivatives, transposes, batching, kernel IR.
+"""Laws of a primitive with JAX as oracle: values, types, derivatives, batching, kernel IR.
 
-A test gives the same call twice, ``ours`` on jaxlite's strict function and ``theirs`` on JAX's, and the
-operands as NumPy arrays (``Keys`` for random keys).
+A test gives the same call twice, ``ours`` on jaxlite's strict function and ``theirs`` on JAX's, and
+the operands as NumPy arrays (``Keys`` for random keys).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import ArrayImpl, asarray_eager
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import Linear, Zero, as_tuple
-from jaxlite.primitives import (  # noqa: F401 (rules meet each other's functions when all are loaded)
+from jaxlite.primitives import (  # noqa: F401 (rules need each other's functions)
     arithmetic,
     comparison,
     convert,
@@ -38,7 +38,9 @@ from jaxlite.transforms.transpose import backward_pass
 from jaxlite.transforms.vmap import batch_flat
 from tests.primitives.expressions import pulled
 
-jax.config.update("jax_disable_most_optimizations", True)  # the oracle may be slow, not its compiler
+jax.config.update(
+    "jax_disable_most_optimizations", True
+)  # the oracle may be slow, not its compiler
 
 #: Largest relative error of one rounding-free or float32-accumulated result.
 TOLERANCE = {
@@ -111,7 +113,7 @@ def data_of(x: Any) -> np.ndarray[Any, Any]:
 
 
 def assert_same(ours: Any, theirs: Any, exact: bool = True) -> None:
-    """Equal shapes, dtypes and values; NaNs equal each other, zeros must agree in sign if ``exact``."""
+    """Equal shapes, dtypes and values; NaNs are equal, zeros agree in sign if ``exact``."""
     mine, other = data_of(ours), data_of(theirs)
     assert mine.shape == other.shape, (mine.shape, other.shape)
     assert mine.dtype == other.dtype, (mine.dtype, other.dtype)
@@ -162,9 +164,7 @@ def check_values(case: Case) -> None:
 def check_types(case: Case) -> None:
     """Predicted shapes, dtypes and weak types agree for every combination of weak operands."""
     choices = [
-        (False, True)
-        if not isinstance(a, Keys) and dtypes.kind_of(a.dtype) in "ifc"
-        else (False,)
+        (False, True) if not isinstance(a, Keys) and dtypes.kind_of(a.dtype) in "ifc" else (False,)
         for a in case.args
     ]
     ours = [to_ours(a).aval for a in case.args]
@@ -260,7 +260,7 @@ def check_vjp(case: Case) -> None:
 
 
 def batched(case: Case, arg: Any, dim: int | None, size: int) -> Any:
-    """``size`` different examples of ``arg`` along a new axis ``dim``: a permutation of its elements."""
+    """``size`` examples along a new axis ``dim``: the elements of ``arg``, permuted."""
     if dim is None:
         return arg
     if isinstance(arg, Keys):
@@ -268,8 +268,12 @@ def batched(case: Case, arg: Any, dim: int | None, size: int) -> Any:
         return Keys(np.stack(rows, axis=dim if dim >= 0 else arg.data.ndim - 1))
     rows = [arg]
     for i in range(1, size):
-        shuffled = case.rng.permutation(arg.reshape(-1)).reshape(arg.shape)
-        rows.append(shuffled if arg.size > 1 else arg ^ arg.dtype.type(i % 2) if arg.dtype.kind in "iu" else arg + arg.dtype.type(i % 2))
+        if arg.size > 1:
+            rows.append(case.rng.permutation(arg.reshape(-1)).reshape(arg.shape))
+        else:
+            is_integer = arg.dtype.kind in "iu"  # which may be the largest one
+            step = arg.dtype.type(i % 2)
+            rows.append(arg ^ step if is_integer else arg + step)
     return np.stack([np.asarray(r, arg.dtype) for r in rows], axis=dim)
 
 

@@ -1,4 +1,4 @@
-"""A slow reader of ``pull`` rules. In: a jaxpr of fusible primitives. Out: every element of its results.
+"""A slow reader of ``pull`` rules. In: a jaxpr of fusible primitives. Out: its results.
 
 Index variables are whole NumPy arrays, so one walk over an expression gives all elements.
 """

@@ -170,9 +170,7 @@ def test_scatter_with_unique_indices_is_differentiable_in_both_operands(kind):
     walk.indices = np.array([[4], [0], [7]], np.int32)
     walk.collapsed, walk.index_map, walk.offset_dims = (0,), (0,), (1,)
     walk.batching = walk.indices_batching = ()
-    case = walk.scatter(
-        kind, "fill", walk.array((5, 3)), walk.array((3, 2)), unique_indices=True
-    )
+    case = walk.scatter(kind, "fill", walk.array((5, 3)), walk.array((3, 2)), unique_indices=True)
     check(case)
 
 

@@ -109,17 +109,13 @@ def test_transpose(permutation):
 
 @pytest.mark.parametrize("dims", [(), (0,), (2,), (0, 2), (2, 0)])
 def test_squeeze(dims):
-    check(
-        Case(lambda x: shape.squeeze(x, dims), lambda x: lax.squeeze(x, dims), [f32(1, 3, 1, 2)])
-    )
+    check(Case(lambda x: shape.squeeze(x, dims), lambda x: lax.squeeze(x, dims), [f32(1, 3, 1, 2)]))
 
 
 @pytest.mark.parametrize("dims", [(), (0,), (1, -1), (3, 0)])
 def test_expand_dims(dims):
     check(
-        Case(
-            lambda x: shape.expand_dims(x, dims), lambda x: lax.expand_dims(x, dims), [f32(3, 2)]
-        )
+        Case(lambda x: shape.expand_dims(x, dims), lambda x: lax.expand_dims(x, dims), [f32(3, 2)])
     )
 
 

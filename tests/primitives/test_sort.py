@@ -34,9 +34,7 @@ def normal(*shape: int) -> np.ndarray:
 def sort_case(args, dimension=0, num_keys=1, is_stable=True) -> Case:
     return Case(
         lambda *xs: sort.sort(xs, dimension, is_stable, num_keys),
-        lambda *xs: lax.sort(
-            xs, dimension=dimension, num_keys=num_keys, is_stable=is_stable
-        ),
+        lambda *xs: lax.sort(xs, dimension=dimension, num_keys=num_keys, is_stable=is_stable),
         list(args),
     )
 
@@ -94,9 +92,7 @@ def test_argsort_keeps_the_order_of_equal_elements(descending):
 
 
 def top_k_case(x, k, axis) -> Case:
-    return Case(
-        lambda x: sort.top_k(x, k, axis), lambda x: tuple(lax.top_k(x, k, axis=axis)), [x]
-    )
+    return Case(lambda x: sort.top_k(x, k, axis), lambda x: tuple(lax.top_k(x, k, axis=axis)), [x])
 
 
 @pytest.mark.parametrize(("k", "axis"), [(2, 1), (4, 1), (0, 1), (3, 0)])

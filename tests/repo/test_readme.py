@@ -31,7 +31,7 @@ def python_blocks() -> list[tuple[str, str | None]]:
 def test_python_blocks_print_what_readme_shows(code: str, shown: str) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+        exec(compile(code, "example.py", "exec"), {"__name__": "__main__"})
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     assert doctest.OutputChecker().check_output(shown, printed.getvalue(), flags), (
         f"README shows:\n{shown}\nThe code prints:\n{printed.getvalue()}"
