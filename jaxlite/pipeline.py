@@ -75,7 +75,9 @@ def count_operations(jaxpr: Jaxpr) -> int:
     """Return the number of equations of ``jaxpr``; a call counts as its body, a loop as itself and its body."""
     total = 0
     for eqn in jaxpr.eqns:
-        inner = [j.jaxpr if isinstance(j, ClosedJaxpr) else j for _, j in jaxprs_in_params(eqn.params)]
+        inner = [
+            j.jaxpr if isinstance(j, ClosedJaxpr) else j for _, j in jaxprs_in_params(eqn.params)
+        ]
         is_call = getattr(eqn.primitive, "role", "") == "call"
         total += sum(map(count_operations, inner)) + (not is_call)
     return total

@@ -24,7 +24,7 @@ from jaxlite.language.pytree import tree_unflatten
 from jaxlite.language.treedef import PyTreeDef
 from jaxlite.pipeline import Compilation
 
-__all__ = ["Compiled", "Lowered", "STAGES", "Traced", "Wrapped"]
+__all__ = ["STAGES", "Compiled", "Lowered", "Traced", "Wrapped"]
 
 #: Names of the stages that have text, in order.
 STAGES = ("jaxpr", "optimised", "fusion", "kernels", "llvm")
@@ -104,6 +104,16 @@ class Compiled:
     def n_kernels(self) -> int:
         """Number of kernels (launches that stand in the text of the program, not how often they run)."""
         return self.compilation.n_kernels
+
+    @property
+    def n_operations(self) -> int:
+        """Number of operations the function asks for (calls inlined)."""
+        return self.compilation.n_operations
+
+    @property
+    def compile_ms(self) -> float:
+        """Time of tracing and of all stages after it, in ms."""
+        return 1e3 * (self.lowered.traced.trace_s + sum(self.compilation.seconds.values()))
 
     def as_text(self, stage: str = "llvm", **_: Any) -> str:
         """Return one stage as text."""

@@ -35,15 +35,16 @@ SMALL_DOT = 8192
 #: Cost of one element relative to an addition; 1 if not listed.
 COST = {
     **dict.fromkeys(
-        "exp exp2 log log1p expm1 sin cos tan tanh sinh cosh asin acos atan asinh acosh atanh atan2 "
-        "pow cbrt erf erfc erf_inv logistic lgamma digamma".split(),
+        ["exp", "exp2", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2", "pow", "cbrt", "erf", "erfc", "erf_inv", "logistic", "lgamma", "digamma"],
         12.0,
     ),
-    **dict.fromkeys("div sqrt rsqrt rem integer_pow".split(), 3.0),
-    **dict.fromkeys("broadcast_in_dim reshape squeeze transpose slice rev copy expand_dims".split(), 0.1),
-    **dict.fromkeys("convert_element_type bitcast_convert_type neg iota real imag".split(), 0.3),
-    **dict.fromkeys("gather dynamic_slice concatenate pad".split(), 2.0),
-    **dict.fromkeys("random_bits threefry2x32 random_fold_in random_split".split(), 60.0),
+    **dict.fromkeys(["div", "sqrt", "rsqrt", "rem", "integer_pow"], 3.0),
+    **dict.fromkeys(
+        ["broadcast_in_dim", "reshape", "squeeze", "transpose", "slice", "rev", "copy", "expand_dims"], 0.1
+    ),
+    **dict.fromkeys(["convert_element_type", "bitcast_convert_type", "neg", "iota", "real", "imag"], 0.3),
+    **dict.fromkeys(["gather", "dynamic_slice", "concatenate", "pad"], 2.0),
+    **dict.fromkeys(["random_bits", "threefry2x32", "random_fold_in", "random_split"], 60.0),
 }
 
 
@@ -102,8 +103,14 @@ def _kind_of_dot(eqn: JaxprEqn) -> str:
     batch, free, contracted, _, rhs_free, _ = dot_axes(eqn)
     depth = math.prod(lhs.shape[a] for a in contracted)
     work = eqn.outvars[0].aval.size * depth
-    is_vector = not any(lhs.shape[a] != 1 for a in free) or not any(rhs.shape[a] != 1 for a in rhs_free)
-    if lhs.dtype in _BLAS_DTYPES and work > SMALL_DOT and not (is_vector and not batch and depth < 64):
+    is_vector = not any(lhs.shape[a] != 1 for a in free) or not any(
+        rhs.shape[a] != 1 for a in rhs_free
+    )
+    if (
+        lhs.dtype in _BLAS_DTYPES
+        and work > SMALL_DOT
+        and not (is_vector and not batch and depth < 64)
+    ):
         return "dot"
     return "reduction" if depth != 1 else "map"
 

@@ -26,7 +26,7 @@ class Builder:
         self.buffers: dict[str, Buffer] = {}
         self.prologue: list[Step] = []
         self.kernels: dict[Any, ir.Kernel] = {}
-        self.kernel_names: set[str] = set()
+        self.taken: dict[str, int] = {}
         self.literals: dict[Any, View] = {}
         self.inner_consts: list[Any] = []
         self.lower_plan = lower_plan
@@ -34,13 +34,17 @@ class Builder:
 
     def new_buffer(self, name: str, dtype: Any, shape: Sequence[int], kind: BufferKind) -> View:
         """Add a buffer; the name gets a number if it is taken."""
-        base, n = name, 1
-        while name in self.buffers:
-            n += 1
-            name = f"{base}_{n}"
+        name = self.unique(name)
         storage = dtypes.storage_dtype(dtype)
         self.buffers[name] = Buffer(name, storage, tuple(shape), kind)
         return View(name, tuple(shape))
+
+    def unique(self, name: str, namespace: str = "b") -> str:
+        """Return ``name``, with a number if it is taken already."""
+        key = f"{namespace} {name}"
+        n = self.taken.get(key, 0) + 1
+        self.taken[key] = n
+        return name if n == 1 else self.unique(f"{name}_{n}", namespace)
 
     def new_counter(self) -> str:
         """Return a fresh name of a step counter."""
@@ -85,12 +89,7 @@ class Builder:
         key = (params, body)
         found = self.kernels.get(key)
         if found is None:
-            base, n = name, 1
-            while name in self.kernel_names:
-                n += 1
-                name = f"{base}_{n}"
-            self.kernel_names.add(name)
-            found = self.kernels[key] = ir.Kernel(name, params, body, comments)
+            found = self.kernels[key] = ir.Kernel(self.unique(name, "k"), params, body, comments)
         return found
 
 
@@ -119,7 +118,9 @@ class Block:
         view = self.views.get(atom)
         if view is None:
             whole = self.views[self.root(atom)]
-            view = self.views[atom] = View(whole.buffer, atom.aval.shape, whole.offset, whole.counters)
+            view = self.views[atom] = View(
+                whole.buffer, atom.aval.shape, whole.offset, whole.counters
+            )
         return view
 
     def place(self, var: Var) -> View:
@@ -162,7 +163,9 @@ class Block:
     def out_views(self, eqn: JaxprEqn) -> list[View]:
         """Return where the results of an equation go; unused ones get memory too."""
         return [
-            self.temp("unused", v.aval.dtype, v.aval.shape) if isinstance(v, DropVar) else self.place(v)
+            self.temp("unused", v.aval.dtype, v.aval.shape)
+            if isinstance(v, DropVar)
+            else self.place(v)
             for v in eqn.outvars
         ]
 

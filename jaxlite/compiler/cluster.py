@@ -47,7 +47,7 @@ class Cluster:
 
     __slots__ = (
         *("axes", "eqns", "has_producers", "height", "kind", "label", "merged_into", "outs"),
-        *("pending", "reduced", "reductions", "renamed", "sizes"),
+        *("pending", "places", "reduced", "reductions", "renamed", "sizes"),
     )
 
     def __init__(self, kind: str, axes: list[int], sizes: list[int]) -> None:
@@ -58,11 +58,14 @@ class Cluster:
         self.eqns: list[int] = []
         self.reductions: list[int] = []
         self.outs: dict[Var, tuple[int, ...]] = {}
+        self.places: dict[Var, list[tuple[int, ...]]] = {}  # where inlined values are computed
         self.pending: set[Var] = set()  # read here and not computed here (so far)
         self.height = 0
         self.has_producers = False
         self.merged_into: Cluster | None = None
-        self.renamed: dict[int, int] = {}  # axes of this cluster as axes of the one it was merged into
+        self.renamed: dict[
+            int, int
+        ] = {}  # axes of this cluster as axes of the one it was merged into
         self.label = ""
 
     @property
@@ -80,7 +83,9 @@ class Cluster:
             return 1
         order = self.axes
         if self.reduced:
-            order = [a for a in order if a not in self.reduced] + [a for a in order if a in self.reduced]
+            order = [a for a in order if a not in self.reduced] + [
+                a for a in order if a in self.reduced
+            ]
         last = max(order.index(a) for a in place)
         return math.prod(self.sizes[a] for a in order[: last + 1])
 
@@ -194,24 +199,25 @@ class Clusters:
 
     # --- merging ---
 
-    def merge(self, readers: list[Cluster], var: Var) -> list[Cluster]:
-        """Merge clusters that read ``var`` at the same place; return the clusters that remain."""
+    def merge_siblings(self, var: Var) -> None:
+        """Merge nests that visit the same elements of ``var``."""
         uses = self.uses_of(var)
-        kept: list[Cluster] = []
+        whole = {
+            u.cluster for u in uses if u.cluster.kind == "nest" and u.place == tuple(u.cluster.axes)
+        }
+        if len(whole) < 2:
+            return
+        readers = [c for c in self.readers(uses) if c in whole and c.axes]
+        recent: dict[tuple[int, ...], list[Cluster]] = {}
         for cluster in sorted(readers, key=lambda c: -c.height):
-            target = next((k for k in kept if self._can_merge(k, cluster, uses)), None)
+            shape = tuple([self.sizes[a] for a in cluster.axes])
+            kept = recent.setdefault(shape, [])
+            # Only the last few: a value with thousands of readers must not cost their square.
+            target = next((k for k in kept[-4:] if self._can_merge(k, cluster)), None)
             if target is None:
                 kept.append(cluster)
             else:
                 self._merge(target, cluster)
-                uses = self.uses_of(var)
-        return kept
-
-    def merge_siblings(self, var: Var) -> None:
-        """Merge nests that visit the same elements of ``var``."""
-        readers = [c for c in self.readers(self.uses_of(var)) if c.kind == "nest"]
-        if 1 < len(readers) <= 64:
-            self.merge(readers, var)
 
     def merge_scalars(self) -> None:
         """Merge kernels of single elements: the state of a scalar loop is one kernel, not one each."""
@@ -226,12 +232,8 @@ class Clusters:
         """Say whether both together stay within the limits of one kernel."""
         return len(a.eqns) + len(b.eqns) <= MAX_EQNS and len(a.pending | b.pending) <= MAX_INPUTS
 
-    def _can_merge(self, a: Cluster, b: Cluster, uses: list[Use]) -> bool:
-        if a.kind != "nest" or b.kind != "nest" or len(a.axes) != len(b.axes) or not a.axes:
-            return False
-        sizes = self.sizes
-        if any(sizes[x] != sizes[y] for x, y in zip(a.axes, b.axes, strict=True)):
-            return False
+    def _can_merge(self, a: Cluster, b: Cluster) -> bool:
+        """Say whether two nests of one shape, both reading some value everywhere, may be one."""
         if a.reduced and b.reduced:
             places = [n for n, x in enumerate(a.axes) if x in a.reduced]
             if places != [n for n, y in enumerate(b.axes) if y in b.reduced]:
@@ -239,11 +241,7 @@ class Clusters:
         low = a if a.height < b.height else b
         if a.height != b.height and low.has_producers:
             return False
-        if not self._fits(a, b):
-            return False
-        return all(
-            any(u.cluster is c and u.place == tuple(c.axes) for u in uses) for c in (a, b)
-        )
+        return self._fits(a, b)
 
     def _merge(self, a: Cluster, b: Cluster) -> None:
         """Put everything of ``b`` into ``a``."""
@@ -254,6 +252,10 @@ class Clusters:
         a.pending |= b.pending
         for var, access in b.outs.items():
             a.outs[var] = tuple([rename[x] for x in access])
+        for var, places in b.places.items():
+            known = a.places.setdefault(var, [])
+            moved = [tuple([rename[x] for x in place]) for place in places]
+            known += [place for place in moved if place not in known]
         a.height = max(a.height, b.height)
         a.has_producers = a.has_producers or b.has_producers
         b.merged_into = a

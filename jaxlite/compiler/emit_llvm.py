@@ -1,5 +1,4 @@
-"""Stage 6 of 7, emit. In: Program and Target. Out: text of one LLVM module. No llvmlite, no device
-access.
+"""Stage 6 of 7, emit. In: Program and Target. Out: text of one LLVM module. No llvmlite here.
 
 The module has one internal function per distinct kernel and one entry, ``@jaxlite_run``, that does
 all steps of the program: kernels, library calls, copies, loops and branches. No Python runs in
@@ -259,7 +258,7 @@ class _Entry:
         code.place(after)
 
     def _poll(self, turn_ns: float) -> None:
-        """Look for signals (Ctrl-C) about once in ``_POLL_NS``, given the time of one turn of a loop."""
+        """Look for signals (Ctrl-C) about every ``_POLL_NS``; a turn takes ``turn_ns``."""
         code, put, declare = self.code, self.code.put, self.module.declare
         turns = max(1, int(_POLL_NS / max(turn_ns, 1.0)))
         left = f"%turns.{self.polls}"

@@ -178,7 +178,9 @@ class _Fuser:
             places = {u.place for u in uses if u.cluster is cluster}
             if len(places) != 1 or not cluster.can_store(next(iter(places)), var):
                 continue
-            if self.graph.can_feed(cluster, readers) and (best is None or best.height < cluster.height):
+            if self.graph.can_feed(cluster, readers) and (
+                best is None or best.height < cluster.height
+            ):
                 best = cluster
         return best
 
@@ -199,10 +201,13 @@ class _Fuser:
         reads = reads_of(eqn)
         n_axes = sum(n != 1 for n in eqn.outvars[0].aval.shape)
         seen: set[tuple[Place, bool]] = set()
+        places = cluster.places.setdefault(eqn.outvars[0], [])
         for use in uses:
             if (use.place, use.in_sweep) in seen:
                 continue
             seen.add((use.place, use.in_sweep))
+            if not isinstance(use.place, Opaque):
+                places.append(use.place)
             in_sweep = use.in_sweep or cluster.is_full(use.place)
             for k, read in reads:
                 operand = eqn.invars[k]
@@ -337,6 +342,10 @@ class _Fuser:
         ins = dict.fromkeys(v for e in eqns for v in free_vars(e) if v not in made)
         axis_at = {a: n for n, a in enumerate(cluster.axes)}
         accesses = {v: tuple([axis_at[a] for a in t]) for v, t in cluster.outs.items()}
+        places = {
+            v: tuple([tuple([axis_at[a] for a in p]) for p in dict.fromkeys(at)])
+            for v, at in cluster.places.items()
+        }
         axes = tuple(n for n, a in enumerate(cluster.axes) if a in cluster.reduced)
         kind = cluster.kind
         if kind == "nest":
@@ -351,6 +360,7 @@ class _Fuser:
             axes,
             accesses,
             tuple(self.eqns[p] for p in sorted(cluster.reductions)),
+            places,
             self.inner.get(cluster, ()),
         )
 

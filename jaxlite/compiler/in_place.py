@@ -57,7 +57,12 @@ def _of_all(steps: Iterable[Step]) -> tuple[list[View], list[View]]:
 
 def loaded_buffers(kernel: ir.Kernel) -> set[str]:
     """Return the names of the parameters a kernel loads from."""
-    return {e.attrs[0] for root in all_expressions(kernel.body) for e in ir.walk(root) if e.kind == "load"}
+    return {
+        e.attrs[0]
+        for root in all_expressions(kernel.body)
+        for e in ir.walk(root)
+        if e.kind == "load"
+    }
 
 
 def all_expressions(body: Sequence[ir.Stmt]) -> list[ir.Expr]:
@@ -160,8 +165,16 @@ def _is_safe(step: Launch, temp: View, state: View) -> bool:
     """Say whether a kernel may overwrite ``state`` while it reads it."""
     if any(v.buffer == state.buffer and v != state for v in step.args):
         return False
-    outs = [p.name for p, v in zip(step.kernel.params, step.args, strict=True) if v.buffer == temp.buffer]
-    ins = [p.name for p, v in zip(step.kernel.params, step.args, strict=True) if v.buffer == state.buffer]
+    outs = [
+        p.name
+        for p, v in zip(step.kernel.params, step.args, strict=True)
+        if v.buffer == temp.buffer
+    ]
+    ins = [
+        p.name
+        for p, v in zip(step.kernel.params, step.args, strict=True)
+        if v.buffer == state.buffer
+    ]
     if len(outs) != 1 or outs[0] in loaded_buffers(step.kernel):
         return False
     return all(reads_before_write(step.kernel.body, i, outs[0]) for i in ins)
@@ -177,7 +190,9 @@ def reads_before_write(body: Sequence[ir.Stmt], source: str, target: str) -> boo
     while True:
         inner = [s for s in body if isinstance(s, ir.For)]
         rest = [s for s in body if not isinstance(s, ir.For)]
-        touches = [s for s in rest if _loads(s, source) or (isinstance(s, ir.Store) and s.buffer == target)]
+        touches = [
+            s for s in rest if _loads(s, source) or (isinstance(s, ir.Store) and s.buffer == target)
+        ]
         if not inner:
             break
         if len(inner) > 1 or touches:
@@ -228,4 +243,6 @@ def _renamed(step: Step, old: str, new: View) -> Step:
             parts = [tuple([_renamed(s, old, new) for s in part]) for part in (cond, body)]
             return While(parts[0], view(flag), parts[1])
         case Branch(index, branches):
-            return Branch(view(index), tuple(tuple(_renamed(s, old, new) for s in b) for b in branches))
+            return Branch(
+                view(index), tuple(tuple(_renamed(s, old, new) for s in b) for b in branches)
+            )

@@ -93,7 +93,9 @@ class Normaliser:
             e = stack[-1]
             if e in memo:
                 stack.pop()
-            elif e.dtype is ir.I64 and (e.kind == "index" or (e.kind == "binary" and e.attrs[0] in _AFFINE)):
+            elif e.dtype is ir.I64 and (
+                e.kind == "index" or (e.kind == "binary" and e.attrs[0] in _AFFINE)
+            ):
                 memo[e] = self.sum_of(self.form(e))
                 stack.pop()
             elif e.kind == "select" and (side := self._decided(e.args[0])) is not None:
@@ -121,13 +123,19 @@ class Normaliser:
             return _fold_logic(e.attrs[0], *args)
         if e.kind == "select":
             return ir.select(*args)
-        return e if all(a is b for a, b in zip(args, e.args, strict=True)) else ir.with_args(e, args)
+        return (
+            e if all(a is b for a, b in zip(args, e.args, strict=True)) else ir.with_args(e, args)
+        )
 
     def _decided(self, condition: ir.Expr) -> bool | None:
         """Return the value of a comparison of indices, if the ranges decide it."""
         if condition.kind == "const":
             return bool(ir.const_value(condition))
-        if condition.kind == "binary" and condition.attrs[0] in ("and", "or") and condition.dtype == ir.BOOL:
+        if (
+            condition.kind == "binary"
+            and condition.attrs[0] in ("and", "or")
+            and condition.dtype == ir.BOOL
+        ):
             sides = [self._decided(a) for a in condition.args]
             absorbing = condition.attrs[0] == "or"
             if absorbing in sides:
@@ -219,7 +227,9 @@ class Normaliser:
             return self._atom(ir.binary(op, self.sum_of(x), ir.i64(divisor)))
         if high < divisor:
             return x if op == "rem" else Form({}, 0)
-        whole = Form({t: c for t, c in x.terms.items() if c % divisor == 0}, x.offset - x.offset % divisor)
+        whole = Form(
+            {t: c for t, c in x.terms.items() if c % divisor == 0}, x.offset - x.offset % divisor
+        )
         rest = x.plus(whole, -1)
         low, high = self.range_of(rest)
         quotient = Form({t: c // divisor for t, c in whole.terms.items()}, whole.offset // divisor)
@@ -227,7 +237,9 @@ class Normaliser:
             return rest if op == "rem" else quotient
         if low >= 0 and (op == "rem" or whole.terms or whole.offset):
             e = ir.binary(op, self.sum_of(rest), ir.i64(divisor))
-            self._range_memo[e] = (0, divisor - 1) if op == "rem" else (low // divisor, high // divisor)
+            self._range_memo[e] = (
+                (0, divisor - 1) if op == "rem" else (low // divisor, high // divisor)
+            )
             return self._atom(e) if op == "rem" else quotient.plus(self._atom(e))
         e = ir.binary(op, self.sum_of(x), ir.i64(divisor))
         low, high = self.range_of(x)
@@ -317,7 +329,6 @@ def _fold_logic(op: str, x: ir.Expr, y: ir.Expr) -> ir.Expr:
         if a.kind == "const":
             return b if bool(ir.const_value(a)) == neutral else a
     return ir.binary(op, x, y)
-
 
 
 class Renamer:

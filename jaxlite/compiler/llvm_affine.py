@@ -1,5 +1,4 @@
-"""Stage 6 of 7, emit: what is known about expressions before they are emitted. In: Expr. Out:
-facts.
+"""Stage 6 of 7, emit: what is known about expressions beforehand. In: Expr. Out: facts.
 
 Three facts, each computed once per node: which changing names an expression depends on (as a bit
 mask, to hoist it out of loops), its coefficient in a loop index (to choose contiguous loads), and
@@ -26,7 +25,7 @@ class Symbols:
         self._masks: dict[Expr, int] = {}
 
     def bit(self, kind: str, name: str) -> int:
-        """Return the bit of an index (``index``), of a Let or Acc (``name``) or a buffer (``load``)."""
+        """Return the bit of an index, of a Let or Acc (kind ``name``) or of a buffer (``load``)."""
         if kind == "load":
             group = self._stored.get(name)
             if group is None:

@@ -106,7 +106,7 @@ def float_binary(lanes: Lanes, op: str, elem: str, x: str, y: str) -> str:
 
 
 def nextafter(lanes: Lanes, dtype: DType, x: str, y: str) -> str:
-    """Emit the neighbour of ``x`` towards ``y``: bits plus one away from zero, minus one towards it."""
+    """Emit the neighbour of ``x`` towards ``y``: its bits plus one (away from 0) or minus one."""
     elem = register_type(dtype)
     half = dtype.name == "float16"
     width = "i16" if half else f"i{BITS[elem]}"

@@ -1,7 +1,7 @@
 """Stage 6 of 7, emit: complex numbers as pairs of floats. In: pairs. Out: LLVM instructions.
 
-``x`` is ``(re, im)``. Products are plain; quotients scale by the larger part of the divisor (Smith 1962),
-so that they do not overflow early. Next: ``llvm_expr.py``.
+``x`` is ``(re, im)``. Products are plain; quotients scale by the larger part of the divisor
+(Smith 1962), so that they do not overflow early. Next: ``llvm_expr.py``.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ class Costs:
                 return self._kernels[key]
             case LibraryCall():
                 p = dict(step.params)
-                return _LIBRARY_NS + _FLOP_NS * p["batch"] * p["m"] * p["n"] * p["k"]
+                flops: int = p["batch"] * p["m"] * p["n"] * p["k"]
+                return _LIBRARY_NS + _FLOP_NS * flops
             case HostCall():
                 return _HOST_NS
             case Copy(src, _):

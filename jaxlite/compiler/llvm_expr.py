@@ -1,5 +1,4 @@
-"""Stage 6 of 7, emit: expressions. In: hash-consed Expr. Out: LLVM values, each emitted once per
-scope.
+"""Stage 6 of 7, emit: expressions. In: hash-consed Expr. Out: LLVM values, once per scope.
 
 Every loop body is a ``Scope``. An expression is emitted in the outermost scope in which nothing it
 depends on changes, so loop-invariant code ends up before the loop, without an optimiser. Inside a

@@ -216,7 +216,7 @@ class _KernelEmitter:
     # Loops
 
     def _changed(self, facts: Facts) -> list[str]:
-        """Return the accumulators, declared before, that the code described by ``facts`` changes."""
+        """Return the accumulators, declared before, that the code of ``facts`` changes."""
         return [n for n in facts.assigned if n in self.eval.names and n not in facts.declared]
 
     def _varying(self, facts: Facts) -> int:
@@ -278,7 +278,7 @@ class _KernelEmitter:
     def _pieces(
         self, loop: For, facts: Facts, start: int, stop: int, step: int, clamp: int | None = None
     ) -> None:
-        """Emit ``for index in range(start, stop, step)``; ``clamp`` is the greatest index allowed."""
+        """Emit ``for index in range(start, stop, step)``; no index goes beyond ``clamp``."""
         varying = self._varying(facts) | self.symbols.bit("index", loop.index)
         if stop - start <= step:
             self._once(loop, varying, start)

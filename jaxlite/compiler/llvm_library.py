@@ -1,5 +1,4 @@
-"""Stage 6 of 7, emit: library calls. In: LibraryCall and pointers. Out: calls of named external
-symbols.
+"""Stage 6 of 7, emit: library calls. In: LibraryCall and pointers. Out: calls of symbols.
 
 ``gemm``: row-major ``out[b] = op(a[b]) @ op(b[b])`` for ``b < batch``, where ``op(a[b])`` is m x k
 and ``op(b[b])`` k x n. ``params``:

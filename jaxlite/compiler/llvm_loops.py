@@ -1,5 +1,4 @@
-"""Stage 6 of 7, emit: how a vector loop is cut. In: For. Out: ``VectorPlan``, and ``Facts`` about
-code.
+"""Stage 6 of 7, emit: how a vector loop is cut. In: For. Out: ``VectorPlan``, ``Facts``.
 
 A loop of n elements runs in pieces of w lanes. Extents are known, so there are no masks: if w does
 not divide n, the last piece is moved back to end at n and computes some elements twice. That
@@ -96,7 +95,7 @@ def _distinct(roots: Iterable[Expr], into_addresses: bool = True) -> Iterator[Ex
 
 @dataclass(frozen=True, slots=True)
 class VectorPlan:
-    """``main`` elements run in pieces of ``lanes``; the last piece starts at ``clamp`` if that is set."""
+    """``main`` elements run in pieces of ``lanes``; the last starts at ``clamp`` if that is set."""
 
     lanes: int
     main: int

@@ -15,24 +15,14 @@ from jaxlite.compiler.llvm_text import Lanes, Value, is_float, is_half, register
 from jaxlite.kernel_ir.nodes import I64, DType, Expr, const_value
 
 I32: DType = np.dtype(np.int32)
-_PART = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
+_PART: dict[str, DType] = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 #: Results that a 16-bit float holds exactly.
 _EXACT = frozenset(
-    [
-        "neg",
-        "abs",
-        "sign",
-        "floor",
-        "ceil",
-        "trunc",
-        "round_half_even",
-        "round_half_away",
-        "isfinite",
-        "isnan",
-        "min",
-        "max",
-    ]
-)
+    {
+        "neg", "abs", "sign", "floor", "ceil", "trunc", "round_half_even", "round_half_away",
+        "isfinite", "isnan", "min", "max",
+    }
+)  # fmt: skip
 
 
 def constant(lanes: Lanes, e: Expr) -> Value:

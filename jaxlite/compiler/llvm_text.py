@@ -1,5 +1,4 @@
-"""Stage 6 of 7, emit: LLVM text under construction. In: lines. Out: blocks, functions,
-declarations.
+"""Stage 6 of 7, emit: LLVM text under construction. In: lines. Out: blocks and functions.
 
 ``Module`` collects what the text needs once (declarations, constants), ``Code`` the blocks of one
 function. A block stays open after later blocks have begun, so code found to be loop-invariant can
@@ -161,7 +160,7 @@ class Code:
 
 
 class Lanes:
-    """``count`` equal computations side by side: the type names and plain instructions of that width."""
+    """``count`` equal computations side by side: type names and instructions of that width."""
 
     __slots__ = ("code", "count", "target")
 

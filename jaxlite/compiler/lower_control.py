@@ -43,7 +43,11 @@ def _nested(
 
 
 def _carry(
-    block: Block, plan: FusionPlan, ins: Sequence[View], states: Sequence[View], label: str,
+    block: Block,
+    plan: FusionPlan,
+    ins: Sequence[View],
+    states: Sequence[View],
+    label: str,
     ys: Sequence[View] = (),
 ) -> list[Step]:
     """Return the steps of a body, ending with the new state in ``states``."""

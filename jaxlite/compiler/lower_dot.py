@@ -57,7 +57,8 @@ def _contraction_order(
         for shape, (batch, free, contracted) in ((lhs, left), (rhs, right)):
             inner = tuple(contracted[k] for k in order)
             fits += any(
-                _is_sorted(shape, axes) for axes in ((*batch, *free, *inner), (*batch, *inner, *free))
+                _is_sorted(shape, axes)
+                for axes in ((*batch, *free, *inner), (*batch, *inner, *free))
             )
         return fits
 
@@ -88,7 +89,10 @@ def _matrix(block: Block, view: View, axes: Axes) -> tuple[View, bool]:
     size = math.prod(view.shape)
     params = (ir.Param("in0", dtype, size), ir.Param("out0", dtype, size, is_output=True))
     kernel = block.builder.kernel(
-        "transpose", params, tuple(schedule(loops, [store], Scope())), ("operand of a matrix product",)
+        "transpose",
+        params,
+        tuple(schedule(loops, [store], Scope())),
+        ("operand of a matrix product",),
     )
     block.steps.append(Launch(kernel, (view, target)))
     return target, True

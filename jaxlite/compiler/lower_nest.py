@@ -23,7 +23,7 @@ from jaxlite.compiler.pull import Index, Puller, linear
 from jaxlite.compiler.schedule import LoopSpec, Scope, schedule
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language import dtypes
-from jaxlite.language.jaxpr import Var
+from jaxlite.language.jaxpr import JaxprEqn, Var
 
 AXIS_NAMES = "ijklmnpqrsuvwxyz"
 #: Smallest number of visited elements for which iterations are offered to several threads.
@@ -100,6 +100,15 @@ class Nest:
         self.temps.append((param, Temp(dtype, size)))
         return param
 
+    def visit(self, eqn: JaxprEqn) -> None:
+        """Make the expressions of an inlined equation's result, so that later ones find theirs at once.
+
+        Without it the pull rules of a long chain would call each other to the depth of the chain.
+        """
+        (var,) = eqn.outvars
+        for place in self.group.places.get(var, ()):
+            self.puller.element(var, spread([self.index[a] for a in place], var.aval.shape))
+
     def store_of(self, var: Var) -> StoreSpec:
         """Return the store of ``var`` at the current index."""
         access = self.group.accesses[var]
@@ -127,6 +136,8 @@ def lower_loop(group: Group) -> Draft:
     if _is_flat(group):
         return _flat_loop(group)
     nest = Nest.of(group)
+    for eqn in group.eqns:
+        nest.visit(eqn)
     stores = [nest.store_of(v) for v in group.outs]
     loops = list(zip(nest.index, group.domain, strict=True))
     ranges = {i: (0, n - 1) for i, n in loops}
@@ -155,6 +166,9 @@ def _flat_loop(group: Group) -> Draft:
     # Pointwise rules hand the index through without looking at it, so its length does not matter.
     nest.puller.flat = flat = (i,)
     size = math.prod(group.domain)
+    for eqn in group.eqns:
+        for place in group.places.get(eqn.outvars[0], ()):
+            nest.puller.element(eqn.outvars[0], flat if place else ())
     stores: list[ir.Stmt] = []
     for var in group.outs:
         here = flat if group.domain else ()

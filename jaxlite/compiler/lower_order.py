@@ -54,10 +54,15 @@ def lower_cumulative(group: Group) -> Draft:
     steps = LoopSpec(step, shape[axis])
     if inner:
         run = nest.temp_param("run", wide, math.prod(s.extent for s in loops))
-        run_at = normaliser.rewrite(linear(tuple([s.index for s in loops]), [s.extent for s in loops]))
+        run_at = normaliser.rewrite(
+            linear(tuple([s.index for s in loops]), [s.extent for s in loops])
+        )
         total = combine(primitive.combiner, ir.load(run.name, run_at, wide), x)
         inner[-1].kind = "vector"
-        stores = [ir.Store(run.name, run_at, total), ir.Store(out.name, at, ir.cast(total, out.dtype))]
+        stores = [
+            ir.Store(run.name, run_at, total),
+            ir.Store(out.name, at, ir.cast(total, out.dtype)),
+        ]
         body = schedule(inner, [ir.Store(run.name, run_at, init)], nest.scope.inner())
         body += schedule([steps, *inner], stores, nest.scope.inner())
     else:
@@ -120,7 +125,9 @@ def lower_update(block: Block, group: Group) -> None:
     ranges = {i: (0, n - 1) for i, n in zip(index, part, strict=True) if i.args or n != 1}
     normaliser = Normaliser(ranges)
     at = linear(tuple([ir.binary("add", s, i) for s, i in zip(starts, index, strict=True)]), shape)
-    store = ir.Store(nest.outs[var].name, normaliser.rewrite(at), normaliser.rewrite(operands[1](index)))
+    store = ir.Store(
+        nest.outs[var].name, normaliser.rewrite(at), normaliser.rewrite(operands[1](index))
+    )
     loops = [LoopSpec(i, n) for i, n in zip(index, part, strict=True) if n != 1]
     if loops:
         loops[-1].kind = "vector"
@@ -163,7 +170,9 @@ def lower_scatter(block: Block, group: Group) -> None:
     out = nest.outs[var]
     if primitive.combine_name:
         value = combine(primitive.combine_name, ir.load(out.name, at, out.dtype), value)
-    outer = [LoopSpec(i, part[d]) for d, i in enumerate(index) if d not in inside_dims and part[d] != 1]
+    outer = [
+        LoopSpec(i, part[d]) for d, i in enumerate(index) if d not in inside_dims and part[d] != 1
+    ]
     inner = [LoopSpec(index[d], part[d]) for d in inside_dims if part[d] != 1]
     if inner:
         inner[-1].kind = "vector"
@@ -173,7 +182,10 @@ def lower_scatter(block: Block, group: Group) -> None:
         condition = normaliser.rewrite(_all(valid))
         write += schedule([], [ir.Let("valid", condition)], scope)
         write.append(
-            ir.If(ir.name("valid", ir.BOOL), tuple(schedule(inner, [ir.Store(out.name, at, value)], scope)))
+            ir.If(
+                ir.name("valid", ir.BOOL),
+                tuple(schedule(inner, [ir.Store(out.name, at, value)], scope)),
+            )
         )
     else:
         write += schedule(inner, [ir.Store(out.name, at, value)], scope)

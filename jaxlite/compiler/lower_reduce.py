@@ -163,8 +163,14 @@ def _written_out(nest: Nest) -> Draft:
             index[axis] = i
         return index
 
-    for eqn in group.reductions:
-        nest.puller.scalars[eqn.outvars[0]] = _fold_points(eqn, nest, points, at_point)
+    for eqn in group.eqns:
+        if eqn in group.reductions:
+            nest.puller.scalars[eqn.outvars[0]] = _fold_points(eqn, nest, points, at_point)
+            continue
+        for point in points:
+            nest.index = at_point(point)
+            nest.visit(eqn)
+        nest.index = loop_index
     statements: list[StoreSpec] = []
     for var in group.outs:
         is_full = len(group.accesses[var]) == len(group.domain) and group.axes
@@ -238,7 +244,10 @@ class Sweeps:
         group = nest.group
         self.accumulators: list[Accumulator] = []
         self.sweep_of: dict[ir.Expr, int] = {}
-        for eqn in group.reductions:
+        for eqn in group.eqns:
+            if eqn not in group.reductions:
+                nest.visit(eqn)
+                continue
             nest.puller.scalars[eqn.outvars[0]] = steps_of(
                 eqn, nest, nest.index, lambda *a, eqn=eqn: self.accumulate(eqn, *a)
             )
@@ -277,7 +286,11 @@ def _rows(nest: Nest) -> Draft:
     """Scalar accumulators: loops over kept axes around one loop nest per sweep."""
     group = nest.group
     sweeps = Sweeps(nest)
-    kept = [(i, n) for a, (i, n) in enumerate(zip(nest.index, group.domain, strict=True)) if a not in group.axes]
+    kept = [
+        (i, n)
+        for a, (i, n) in enumerate(zip(nest.index, group.domain, strict=True))
+        if a not in group.axes
+    ]
     inner = [(nest.index[a], group.domain[a]) for a in group.axes]
     normaliser = Normaliser({i: (0, n - 1) for i, n in (*kept, *inner)})
     rewrite = normaliser.rewrite
@@ -337,8 +350,7 @@ def row_plan(sweeps: Sweeps) -> list[Sweep]:
 
 #: Functions worth remembering from one sweep to the next.
 _COSTLY = frozenset(
-    "exp exp2 expm1 log log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc "
-    "cbrt lgamma".split()
+    ["exp", "exp2", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "cbrt", "lgamma"]
 )
 
 
@@ -353,13 +365,17 @@ def keep_between_sweeps(plan: list[Sweep], inner: set[ir.Expr]) -> None:
         for e in reached:
             if e.kind == "unary" and e.attrs[0] in _COSTLY:
                 found.setdefault(e, []).append(number)
-    shared = {e: at for e, at in found.items() if len(at) > 1 and any(i in inner for i in ir.walk(e))}
+    shared = {
+        e: at for e, at in found.items() if len(at) > 1 and any(i in inner for i in ir.walk(e))
+    }
     below = {x for e in shared for x in ir.walk(e) if x is not e}
     taken: set[str] = set()
     for e, at in shared.items():
         if e in below:
             continue
-        homes = [s for s in plan[at[-1]].stores if s.buffer not in taken and s.value.dtype == e.dtype]
+        homes = [
+            s for s in plan[at[-1]].stores if s.buffer not in taken and s.value.dtype == e.dtype
+        ]
         if not homes:
             continue
         home = homes[0]
@@ -397,7 +413,9 @@ def around(loops: Sequence[LoopSpec], body: list[ir.Stmt]) -> list[ir.Stmt]:
                 if e.kind == "index":
                     level = max(level, level_of.get(e.attrs[0], 0))
                 elif e.kind == "name":
-                    level = max(level, depth if e.attrs[0] in fixed else level_of.get(e.attrs[0], 0))
+                    level = max(
+                        level, depth if e.attrs[0] in fixed else level_of.get(e.attrs[0], 0)
+                    )
             level_of[s.name] = level
         levels[level].append(s)
     inside = levels[depth]
@@ -412,9 +430,7 @@ def _blocks(nest: Nest, sweeps: Sweeps, loops: list[LoopSpec]) -> list[ir.Stmt]:
     per_block = max(1, PARTIAL_BLOCK // math.prod(r.extent for r in rest))
     n_blocks, left_over = divmod(outer.extent, per_block)
     block, inside = ir.index("b"), ir.index("c")
-    partials = [
-        nest.temp_param("partial", a.wide, n_blocks) for a in sweeps.accumulators
-    ]
+    partials = [nest.temp_param("partial", a.wide, n_blocks) for a in sweeps.accumulators]
     body: list[ir.Stmt] = []
     scope = nest.scope
 
@@ -423,7 +439,9 @@ def _blocks(nest: Nest, sweeps: Sweeps, loops: list[LoopSpec]) -> list[ir.Stmt]:
         ranges = {block: (0, n_blocks - 1), inside: (0, extent - 1)}
         ranges |= {r.index: (0, r.extent - 1) for r in rest}
         moved = Normaliser(ranges, {outer.index: start.plus(Form({inside: 1}, 0))})
-        inner: list[ir.Stmt] = [ir.Combine(a.name, moved.rewrite(a.element)) for a in sweeps.accumulators]
+        inner: list[ir.Stmt] = [
+            ir.Combine(a.name, moved.rewrite(a.element)) for a in sweeps.accumulators
+        ]
         inner += [
             ir.Store(s.buffer, moved.rewrite(s.at), moved.rewrite(s.value))
             for s in sweeps.stores
@@ -441,7 +459,9 @@ def _blocks(nest: Nest, sweeps: Sweeps, loops: list[LoopSpec]) -> list[ir.Stmt]:
     ]
     body += around([LoopSpec(block, n_blocks, "parallel")], one)
     body += [ir.Acc(f"{a.name}_all", a.init, a.combiner) for a in sweeps.accumulators]
-    total_names = {ir.name(a.name, a.wide): ir.name(f"{a.name}_all", a.wide) for a in sweeps.accumulators}
+    total_names = {
+        ir.name(a.name, a.wide): ir.name(f"{a.name}_all", a.wide) for a in sweeps.accumulators
+    }
     gather: list[ir.Stmt] = [
         ir.Combine(f"{a.name}_all", ir.load(p.name, block, a.wide))
         for p, a in zip(partials, sweeps.accumulators, strict=True)
@@ -570,7 +590,8 @@ class Columns(Sweeps):
             value = combine(a.combiner, so_far, normaliser.rewrite(a.element))
             statements.append(ir.Store(a.buffer, at, value))
         statements += [
-            ir.Store(s.buffer, normaliser.rewrite(s.at), normaliser.rewrite(s.value)) for s in stores
+            ir.Store(s.buffer, normaliser.rewrite(s.at), normaliser.rewrite(s.value))
+            for s in stores
         ]
         out: list[ir.Stmt] = []
         if inits:

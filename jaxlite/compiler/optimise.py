@@ -18,7 +18,7 @@ import numpy as np
 
 from jaxlite.compiler.prune import prune
 from jaxlite.compiler.simplify import Rewrite, simplify
-from jaxlite.language.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from jaxlite.language.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
 from jaxlite.language.structure import param_key
 from jaxlite.primitives.families import Elementwise
 from jaxlite.primitives.slicing import slice_p
@@ -164,7 +164,11 @@ class _Walk:
             starts, limits = [0] * len(shape), list(shape)
             starts[axis], limits[axis] = start, start + var.aval.shape[axis]
             start = limits[axis]
-            params = {"start_indices": tuple(starts), "limit_indices": tuple(limits), "strides": None}
+            params = {
+                "start_indices": tuple(starts),
+                "limit_indices": tuple(limits),
+                "strides": None,
+            }
             part = JaxprEqn(ins, [Var(var.aval)], slice_p, params, eqn.source)
             outs += self.visit(part, ins, False)
         return outs
@@ -190,9 +194,7 @@ def _key(primitive: Any, ins: Sequence[Atom], params: dict[str, Any]) -> Any:
     return primitive, operands, tuple([(k, param_key(v)) for k, v in params.items()])
 
 
-def _without_barriers(
-    outs: list[Atom], eqns: list[JaxprEqn]
-) -> tuple[list[Atom], list[JaxprEqn]]:
+def _without_barriers(outs: list[Atom], eqns: list[JaxprEqn]) -> tuple[list[Atom], list[JaxprEqn]]:
     """Drop the optimisation barriers, which have kept equations apart until here."""
     if not any(e.primitive.name == "optimization_barrier" for e in eqns):
         return outs, eqns

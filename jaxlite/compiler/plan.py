@@ -54,7 +54,8 @@ class Group:
     ``domain`` is the iteration shape and ``axes`` the axes of it that are reduced. ``eqns`` are in
     program order; the result of an equation that is not in ``outs`` exists in registers only.
     ``accesses`` say at which axes of the domain a stored value lives (see ``access``); ``reductions`` are
-    the equations whose results are accumulated in this kernel.
+    the equations whose results are accumulated in this kernel; ``places`` lists at which axes each inlined
+    value is computed.
     """
 
     kind: GroupKind
@@ -65,6 +66,7 @@ class Group:
     axes: tuple[int, ...] = ()
     accesses: dict[Var, tuple[Any, ...]] = field(default_factory=dict)
     reductions: tuple[JaxprEqn, ...] = ()
+    places: dict[Var, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     inner: tuple[FusionPlan, ...] = ()
 
     @property
@@ -93,7 +95,9 @@ class FusionPlan:
 
 
 #: Equations that say nothing about what a kernel computes.
-_QUIET = frozenset({"broadcast_in_dim", "convert_element_type", "reshape", "squeeze", "copy", "mul"})
+_QUIET = frozenset(
+    {"broadcast_in_dim", "convert_element_type", "reshape", "squeeze", "copy", "mul"}
+)
 
 
 def group_name(eqns: Sequence[JaxprEqn]) -> str:

@@ -92,7 +92,12 @@ class _Lives:
                 self._touch(flag)
         self.now += 1
         names = {flag} if flag else set()
-        names.update(v.buffer for r in map(reads_and_writes, (s for part in parts for s in part)) for vs in r for v in vs)
+        names.update(
+            v.buffer
+            for r in map(reads_and_writes, (s for part in parts for s in part))
+            for vs in r
+            for v in vs
+        )
         self.loops.append((start, self.now, names))
 
 

@@ -54,7 +54,9 @@ def _restricted(closed: ClosedJaxpr, ins: Sequence[bool], outs: Sequence[bool]) 
     return ClosedJaxpr(new, [c for _, c in consts])
 
 
-def _live_carries(closed: ClosedJaxpr, first: int, live: list[bool], others: Sequence[Atom]) -> set[Var]:
+def _live_carries(
+    closed: ClosedJaxpr, first: int, live: list[bool], others: Sequence[Atom]
+) -> set[Var]:
     """Grow ``live`` (one flag per carry, from argument ``first`` on) until it is closed; return all needs."""
     jaxpr = closed.jaxpr
     while True:

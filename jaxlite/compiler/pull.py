@@ -147,7 +147,11 @@ def dot_axes(eqn: JaxprEqn) -> tuple[tuple[int, ...], ...]:
 
 
 def dot_term(
-    eqn: JaxprEqn, operands: tuple[Operand, ...], index: Index, contracted: Index, wide: np.dtype[Any]
+    eqn: JaxprEqn,
+    operands: tuple[Operand, ...],
+    index: Index,
+    contracted: Index,
+    wide: np.dtype[Any],
 ) -> ir.Expr:
     """Return the product ``lhs[...] * rhs[...]`` that contributes to element ``index``."""
     lb, lf, lc, rb, rf, rc = dot_axes(eqn)

@@ -54,7 +54,9 @@ class Scope:
 class _Analysis:
     """Depth in loops, number of uses and height of every node under some roots."""
 
-    def __init__(self, roots: Sequence[ir.Expr], level_of: dict[ir.Expr, int], scope: Scope) -> None:
+    def __init__(
+        self, roots: Sequence[ir.Expr], level_of: dict[ir.Expr, int], scope: Scope
+    ) -> None:
         self.order: list[ir.Expr] = []
         self.level: dict[ir.Expr, int] = {}
         self.uses: dict[ir.Expr, int] = {}

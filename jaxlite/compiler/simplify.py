@@ -237,6 +237,7 @@ RULES: dict[str, Callable[[Case], Outcome]] = {
     "stop_gradient": _same,
     "dot_general": _dot,
     **dict.fromkeys(
-        "reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor".split(), _reduction
+        ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor"],
+        _reduction,
     ),
 }

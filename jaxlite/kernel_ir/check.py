@@ -1,5 +1,4 @@
-"""Is a kernel or program well formed? In: Kernel or Program. Out: nothing, or an error naming the
-place.
+"""Is a kernel or program well formed? In: Kernel or Program. Out: nothing, or an error.
 
 Checked: every name is bound before it is used and once per kernel; dtypes agree; buffers are
 parameters of the right dtype and only outputs are stored; accumulators with a combiner are
@@ -49,24 +48,11 @@ from jaxlite.kernel_ir.program import (
 )
 
 _DTYPES = frozenset(
-    [
-        "bool",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "float16",
-        "bfloat16",
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-    ]
-)
+    {
+        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+        "bfloat16", "float32", "float64", "complex64", "complex128",
+    }
+)  # fmt: skip
 _INT_ONLY = frozenset(
     ["not", "and", "or", "xor", "shl", "shr_logical", "shr_arithmetic", "popcount", "clz", "mulhi"]
 )

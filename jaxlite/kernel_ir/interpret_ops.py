@@ -33,7 +33,7 @@ def operation(kind: str, op: str, dtype: DType, args: list[Any]) -> Any:
 
 
 def _is_float(dtype: Any) -> bool:
-    return dtype.kind == "f" or dtype.name == "bfloat16"
+    return bool(dtype.kind == "f") or dtype.name == "bfloat16"
 
 
 def _as(value: Any, dtype: DType) -> Any:

@@ -121,7 +121,7 @@ def load(buffer: str, at: Expr, dtype: Any) -> Expr:
 def unary(op: str, x: Expr, dtype: Any = None) -> Expr:
     """Return ``op(x)``.
 
-    ``dtype`` defaults to that of ``x``, to bool for predicates, to the part's for real, imag and abs.
+    ``dtype`` defaults to that of ``x``, to bool for predicates, to the part's for real, imag, abs.
     """
     assert op in UNARY_OPS, op
     if dtype is None:
@@ -185,7 +185,7 @@ def compare(op: str, x: Expr, y: Expr) -> Expr:
 
 
 def select(condition: Expr, if_true: Expr, if_false: Expr) -> Expr:
-    """Return ``if_true`` where ``condition`` (bool) holds, else ``if_false``; both are evaluated."""
+    """Return ``if_true`` where ``condition`` holds, else ``if_false``; both are computed."""
     assert condition.dtype == BOOL, condition
     assert if_true.dtype == if_false.dtype, (if_true, if_false)
     if if_true is if_false:

@@ -1,8 +1,8 @@
-"""A program: the ordered steps of one jitted call, as pure data. Made by ``compiler``, run by
-``runtime``.
+"""A program: the ordered steps of one jitted call, as pure data.
 
-In: kernels. Out: ``Program``. Invariant: every view stays inside its buffer; steps run in order,
-and a step may read only what an earlier step, an input or a constant has written.
+Made by ``compiler``, run by ``runtime``. In: kernels. Out: ``Program``. Invariant: every view stays
+inside its buffer; steps run in order, and a step may read only what an earlier step, an input or a
+constant has written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BufferKind: TypeAlias = Literal["input", "output", "temp"]
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A C-contiguous array. ``temp`` buffers live in the workspace at ``offset_bytes``, if planned."""
+    """A C-contiguous array. A ``temp`` is in the workspace at ``offset_bytes`` (-1: unplanned)."""
 
     name: str
     dtype: DType
@@ -63,7 +63,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class LibraryCall:
-    """Call a library routine, e.g. ``gemm``; its ``params`` are those of ``compiler/llvm_library.py``."""
+    """Call a library routine, e.g. ``gemm``; ``compiler/llvm_library.py`` explains ``params``."""
 
     routine: str
     ins: tuple[View, ...]

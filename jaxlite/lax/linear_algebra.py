@@ -51,6 +51,7 @@ def dot_general(
         TypeError: axes that do not exist or whose lengths differ.
 
     Example:
+        >>> import numpy as np
         >>> dot_general(np.ones((2, 3)), np.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
         (2, 4)
     """
@@ -84,6 +85,7 @@ def dot(
         ValueError: other ranks, or lengths that differ, without ``dimension_numbers``.
 
     Example:
+        >>> import numpy as np
         >>> dot(np.float32([1, 2]), np.float32([3, 4]))
         Array(11., dtype=float32)
     """
@@ -129,6 +131,7 @@ def sort(
         num_keys: how many of the arrays are compared, first to last.
 
     Example:
+        >>> import numpy as np
         >>> sort(np.float32([3, 1, 2]))
         Array([1., 2., 3.], dtype=float32)
     """
@@ -163,6 +166,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Value]:
         ValueError: ``k`` is negative or larger than the axis.
 
     Example:
+        >>> import numpy as np
         >>> top_k(np.float32([1, 3, 2]), 2)
         [Array([3., 2.], dtype=float32), Array([1, 2], dtype=int32)]
     """

@@ -59,6 +59,8 @@ def vectorize(
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
 
+    note = f" on vectorized function with excluded={frozenset(excluded)!r} and signature={signature!r}"
+
     @functools.wraps(pyfunc)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         keys = [k for k in kwargs if k not in excluded]
@@ -72,12 +74,14 @@ def vectorize(
             return pyfunc(*filled, **{**kwargs, **named})
 
         values = [asarray(args[k]) for k in positions] + [asarray(kwargs[k]) for k in keys]
-        return _mapped(call, values, signature)
+        return _mapped(call, values, signature, note)
 
     return wrapped
 
 
-def _mapped(call: Callable[..., Any], values: list[Value], signature: str | None) -> Any:
+def _mapped(
+    call: Callable[..., Any], values: list[Value], signature: str | None, note: str
+) -> Any:
     if signature is None:
         ins: list[Core] = [()] * len(values)
         outs: list[Core] | None = None
@@ -85,7 +89,7 @@ def _mapped(call: Callable[..., Any], values: list[Value], signature: str | None
         ins, outs = _parse_signature(signature)
         if len(ins) != len(values):
             raise TypeError(f"wrong number of positional arguments: expected {len(ins)}, got {len(values)}")
-    sizes = _core_sizes(ins, values)
+    sizes = _core_sizes(ins, values, note)
     loops = [v.shape[: v.ndim - len(core)] for v, core in zip(values, ins, strict=True)]
     full = shapes.broadcast_shapes(*loops)
     function = _checked(call, outs, sizes)
@@ -108,17 +112,18 @@ def _places(loop: tuple[int, ...], full: tuple[int, ...], ones: tuple[int, ...])
     return {offset + k for k in range(len(loop)) if k not in ones}
 
 
-def _core_sizes(ins: list[Core], values: list[Value]) -> dict[str, int]:
+def _core_sizes(ins: list[Core], values: list[Value], note: str) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for v, core in zip(values, ins, strict=True):
         if v.ndim < len(core):
             raise ValueError(
-                f"input with shape {v.shape} does not have enough dimensions for all core dimensions {core}"
+                f"input with shape {v.shape} does not have enough dimensions for all core dimensions "
+                f"{core}{note}"
             )
         for name, length in zip(core, v.shape[v.ndim - len(core) :], strict=True):
             if sizes.setdefault(name, length) != length:
                 raise ValueError(
-                    f"inconsistent size for core dimension {name!r}: {length} vs {sizes[name]}"
+                    f"inconsistent size for core dimension {name!r}: {length} vs {sizes[name]}{note}"
                 )
     return sizes
 

@@ -27,9 +27,12 @@ _INT32 = np.dtype(np.int32)
 
 def _no_numpy_options(name: str, kind: Any, order: Any) -> None:
     if kind is not None:
-        raise ValueError(f"'kind' argument to {name} is not supported. Only kind=None is supported.")
+        raise TypeError(
+            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to specify sort "
+            "stability."
+        )
     if order is not None:
-        raise ValueError(f"'order' argument to {name} is not supported. Only order=None is supported.")
+        raise TypeError(f"'order' argument to {name} is not supported.")
 
 
 def _flat_or_axis(x: Value, axis: int | None) -> tuple[Value, int]:
@@ -162,7 +165,7 @@ def searchsorted(
     """
     check_arraylike("searchsorted", a, v)
     if side not in ("left", "right"):
-        raise ValueError(f"{side!r} is an invalid value for keyword 'side'. Expected one of ['left', 'right'].")
+        raise ValueError(f"invalid argument side={side!r}, expected 'left' or 'right'")
     if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
         raise ValueError(
             f"{method!r} is an invalid value for keyword 'method'. Expected one of "

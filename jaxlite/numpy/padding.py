@@ -82,6 +82,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Va
     """
     check_arraylike("pad", array)
     x = as_operand("pad", array)
+    x = retype(x, x.dtype)
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(k, pad_width.get(k - x.ndim, (0, 0))) for k in range(x.ndim)]
         pad_width = [(w, w) if np.ndim(w) == 0 else w for w in pad_width]
@@ -98,7 +99,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Va
         )
     unknown = sorted(kwargs.keys() - set(_ALLOWED[mode]))
     if unknown:
-        raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
+        raise ValueError(f"unsupported keyword arguments for mode '{mode}': {set(unknown)}")
     if mode in ("constant", "empty"):
         return _constant(x, widths, _pairs(kwargs.get("constant_values", 0), x.ndim, "constant_values"))
     for axis, (before, after) in enumerate(widths):

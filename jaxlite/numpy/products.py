@@ -54,6 +54,7 @@ def dot(
         TypeError: lengths that differ.
 
     Example:
+        >>> import numpy as np
         >>> dot(np.array([1, 2]), np.array([3, 4]))
         Array(11, dtype=int32)
     """
@@ -87,6 +88,7 @@ def matmul(
         TypeError: lengths that differ.
 
     Example:
+        >>> import numpy as np
         >>> matmul(np.array([[1, 2], [3, 4]]), np.array([1, 1]))
         Array([3, 7], dtype=int32)
     """
@@ -238,6 +240,7 @@ def tensordot(
         TypeError: more axes than there are, or lengths that differ.
 
     Example:
+        >>> import numpy as np
         >>> tensordot(np.ones((2, 3)), np.ones((3, 4)), 1).shape
         (2, 4)
     """
@@ -290,6 +293,7 @@ def cross(
     """Return the cross product of vectors of length 3 (or 2) along an axis.
 
     Example:
+        >>> import numpy as np
         >>> cross(np.array([1, 0, 0]), np.array([0, 1, 0]))
         Array([0, 0, 1], dtype=int32)
     """

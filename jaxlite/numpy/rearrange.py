@@ -31,22 +31,16 @@ from jaxlite.primitives import joining
 
 def shape(a: Any) -> tuple[int, ...]:
     """Return the length of each axis."""
-    if not hasattr(a, "shape"):
-        check_arraylike("shape", a)
-    return tuple(np.shape(a)) if not isinstance(a, Array) else a.shape
+    return tuple(a.shape) if hasattr(a, "shape") else tuple(np.shape(a))
 
 
 def ndim(a: Any) -> int:
     """Return the number of axes."""
-    if not hasattr(a, "ndim"):
-        check_arraylike("ndim", a)
     return len(shape(a))
 
 
 def size(a: Any, axis: Any = None) -> int:
     """Return the number of elements, along ``axis`` (an int or ints) if given."""
-    if not hasattr(a, "size"):
-        check_arraylike("size", a)
     lengths = shape(a)
     if axis is None:
         return math.prod(lengths)
@@ -287,7 +281,10 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
     check_arraylike("rot90", m)
     rank = ndim(m)
     if rank < 2:
-        raise ValueError("rot90 requires its first argument to have ndim at least two, got {rank}")
+        raise ValueError(
+            "rot90 requires its first argument to have ndim at least two, but got first argument of shape "
+            f"{shape(m)}, which has ndim {rank}"
+        )
     first, second = (canonical_axis(a, rank) for a in axes)
     if first == second:
         raise ValueError("Axes must be different")
@@ -601,9 +598,8 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Value]:
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Value, ...]:
     """Return the slices along ``axis`` as a tuple; ValueError for an array without axes."""
     check_arraylike("unstack", x)
-    if ndim(x) == 0:
-        raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
-    return shapes.unstack(as_operand("unstack", x), axis)
+    array = as_operand("unstack", x)
+    return shapes.unstack(array, canonical_axis(axis, array.ndim))
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Value:

@@ -14,7 +14,7 @@ from jaxlite.language.avals import canonical_shape
 from jaxlite.lax import elementwise, shapes, slicing
 from jaxlite.lax.operands import constant
 from jaxlite.numpy.at import scatter
-from jaxlite.numpy.axes import canonical_axis
+from jaxlite.numpy.axes import AxisError, canonical_axis
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.indexing import concrete_data
 from jaxlite.numpy.promotion import (
@@ -62,8 +62,7 @@ def repeat(
     else:
         place = canonical_axis(axis, x.ndim)
     size = x.shape[place]
-    if isinstance(repeats, list | tuple):
-        repeats = np.asarray(repeats)
+    check_arraylike("repeat", a, repeats)
     data = np.asarray(repeats) if not isinstance(repeats, Array) else concrete_data(repeats)
     if data is None:
         if total_repeat_length is None:
@@ -81,7 +80,8 @@ def repeat(
     counts = np.broadcast_to(data, (size,)) if data.ndim == 0 or data.size == 1 else data
     if len(counts) != size:
         raise ValueError(
-            f"repeats must have length equal to the size of the axis, got {len(counts)} and {size}"
+            "operands could not be broadcast together with remapped shapes [original->remapped]: "
+            f"({len(counts)},)  and requested shape ({size},)"
         )
     positions = np.repeat(np.arange(size, dtype=np.int32), counts)
     if total_repeat_length is not None:
@@ -132,9 +132,14 @@ def delete(
         if gone is None:
             raise errors.ConcretizationTypeError(obj, "'obj' array argument of jnp.delete()\n")
         if gone.ndim == 0 and not -size <= int(gone) < size:
-            raise IndexError(f"index {int(gone)} is out of bounds for axis {place} with size {size}")
+            raise AxisError(f"axis {int(gone)} is out of bounds for array of dimension {size}")
+        outside = gone[(gone >= size) | (gone < -size)] if gone.ndim and gone.dtype != bool else ()
+        if len(outside):
+            raise IndexError(
+                f"index {outside[0]} is out of bounds for axis {place} with size {size}"
+            )
     keep = np.ones(size, bool)
-    keep[gone[(gone < size) & (gone >= -size)] if gone.ndim and gone.dtype != bool else gone] = False
+    keep[gone] = False
     return take(x, from_numpy(np.nonzero(keep)[0].astype(np.int32)), place, mode="clip")
 
 

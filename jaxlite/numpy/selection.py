@@ -63,7 +63,7 @@ def take(
         fill_value: what "fill" reads outside.
 
     Raises:
-        TypeError: indices that are no integers.
+        ValueError: indices that are no integers.
 
     Example:
         >>> take(np.array([5, 6, 7]), np.array([2, 0]))
@@ -73,10 +73,8 @@ def take(
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.take is not supported.")
     x, positions = as_operand("take", a), as_operand("take", indices, 1)
-    if dtypes.kind_of(positions.dtype) not in "iu":
-        raise TypeError(
-            f"take requires integer indices, got dtype {dtypes.name_of(positions.dtype)}"
-        )
+    if positions.dtype == np.bool_:
+        positions = retype(positions, _INT32)
     if axis is None:
         x, place = shapes.reshape(x, (x.size,)), 0
     else:
@@ -244,7 +242,9 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         return x
     if mode == "wrap":
         positions = remainder(positions, constant(x.size, positions.dtype))
-    elif mode == "clip":
+    elif mode not in ("clip", None):
+        raise ValueError(f"mode should be one of 'wrap' or 'clip'; got mode={mode!r}")
+    else:
         positions = elementwise.clamp(
             constant(0, positions.dtype), positions, constant(x.size - 1, positions.dtype)
         )
@@ -440,6 +440,11 @@ def compress(
     hits = slicing.slice_in_dim(hits, 0, n)
     if size is None:
         return take(x, nonzero(hits)[0], place, mode="clip")
+    if not 0 < size <= x.shape[place]:
+        raise ValueError(
+            "size must be positive and not greater than the size of the array axis; got "
+            f"size={size} for a.shape[axis]={x.shape[place]}"
+        )
     positions = nonzero(hits, size=size, fill_value=x.shape[place])[0]
     return take(x, positions, place, mode="fill", fill_value=fill_value)
 
@@ -480,6 +485,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value
     elif mode != "clip":
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
     values = promote_all("choose", *options)
+    values = [retype(v, v.dtype) for v in values]
     index, *values = broadcast_arrays_to("choose", index, *values)
     return elementwise.select_n(retype(index, _INT32), *values) if n > 1 else values[0]
 

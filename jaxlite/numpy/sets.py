@@ -283,6 +283,11 @@ def intersect1d(
     if size is not None:
         hits = isin(x, y)
         out: Any = _sized(x, hits, size, 0 if fill_value is None else fill_value)
+        if fill_value is None and size:
+            # The least common element fills the rest.
+            first, count = out[:1], sum_of(retype(isin(unique_values(x, size=x.size), y), _INT32))
+            beyond = elementwise.ge(shapes.iota(_INT32, size), broadcast_value(count, (size,)))
+            out = elementwise.select_n(beyond, out, broadcast_value(first, (size,)))
         if return_indices:
             raise NotImplementedError("intersect1d with size and return_indices")
         return out

@@ -79,8 +79,7 @@ def _correlation(
     low, high = {"valid": (0, 0), "same": (m // 2, m - m // 2 - 1), "full": (m - 1, m - 1)}[mode]
     if mode == "same" and not flips and swapped:
         low, high = high, low
-    out = _windows_dot(x, y, low, high, n, m, precision, preferred)
-    return shapes.rev(out, (0,)) if not flips and swapped else out
+    return _windows_dot(x, y, low, high, n, m, precision, preferred)
 
 
 def _windows_dot(

@@ -406,7 +406,7 @@ def cov(
         elif aweights is None:
             divisor = ufuncs.subtract(total, ddof)
         else:
-            again = ufuncs.multiply(w, retype(asarray(aweights), w.dtype))
+            again = ufuncs.multiply(w, elementwise.abs(retype(asarray(aweights), w.dtype)))
             divisor = ufuncs.subtract(total, ufuncs.divide(ufuncs.multiply(ddof, sum_of(again)), total))
     centered = ufuncs.subtract(x, mean)
     weighted = centered if w is None else ufuncs.multiply(centered, w)

@@ -140,13 +140,13 @@ class DotGeneral(Primitive):
         rows = tuple(lhs.shape[d] for d in lhs_free)
         columns = tuple(rhs.shape[d] for d in rhs_free)
         k = _size(lhs.shape[d] for d in lhs_contracting)
-        a = lhs.transpose(*lhs_batch, *lhs_free, *lhs_contracting).reshape(*batch, _size(rows), k)
+        a = lhs.transpose(*lhs_batch, *lhs_free, *lhs_contracting).reshape((*batch, _size(rows), k))
         b = rhs.transpose(*rhs_batch, *rhs_contracting, *rhs_free)
-        b = b.reshape(*batch, k, _size(columns))
+        b = b.reshape((*batch, k, _size(columns)))
         out = _matmul(xp, a, b, wide)
         if out.dtype != dtype:
             out = cast_array(xp, out, dtype)
-        return out.reshape(*batch, *rows, *columns)
+        return out.reshape((*batch, *rows, *columns))
 
     def jvp(self, out: Any, lhs: Value, rhs: Value, **params: Any) -> TangentMaps:
         return (lambda t: self.bind(t, rhs, **params)), (lambda t: self.bind(lhs, t, **params))

@@ -372,9 +372,9 @@ def pad(operand: Value, padding_value: Value, padding_config: PaddingConfig) -> 
     ``padding_config`` has ``(low, high, interior)`` for every axis.
 
     Example:
-        >>> pad_p.abstract_eval(
-        ...     ShapedArray((3,), "float32"), ShapedArray((), "float32"), padding_config=((1, 2,
-        1),)) ShapedArray(float32[8])
+        >>> x, zero = ShapedArray((3,), "float32"), ShapedArray((), "float32")
+        >>> pad_p.abstract_eval(x, zero, padding_config=((1, 2, 1),))
+        ShapedArray(float32[8])
     """
     return pad_p.bind(operand, padding_value, padding_config=padding_config)
 

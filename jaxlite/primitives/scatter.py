@@ -30,6 +30,7 @@ from jaxlite.language.trace import get_aval
 from jaxlite.primitives import arithmetic
 from jaxlite.primitives.families import (
     ANY,
+    NOT_LINEAR,
     NUMBER,
     accepts_text,
     batch_size,
@@ -254,6 +255,8 @@ class ScatterMul(ScatterFamily):
 class ScatterExtremal(ScatterFamily):
     """Rules of ``scatter_min`` and ``scatter_max``; winners share the derivative equally."""
 
+    transpose = NOT_LINEAR
+
     def jvp(self, out: Any, x: Value, indices: Value, updates: Value, **params: Any) -> TangentMaps:
         shape = get_aval(updates).shape
         zeros_x, zeros_u = _tangent_zeros(x), _tangent_zeros(updates)
@@ -274,12 +277,6 @@ class ScatterExtremal(ScatterFamily):
                 zeros_x,
                 ops.select_n(updates_win, zeros_u, ops.mul(t, share_at_updates)),
             ),
-        )
-
-    def transpose(self, ct: Any, *operands: Any, **params: Any) -> Any:
-        raise NotImplementedError(
-            f"Transpose rule (for reverse-mode differentiation) for '{self.name}' not implemented: "
-            "it is not linear"
         )
 
 

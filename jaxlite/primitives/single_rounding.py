@@ -19,7 +19,7 @@ from jaxlite.language.array import Value
 from jaxlite.language.primitive import ArrayModule, TangentMaps, is_linear
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives.arithmetic import add, mul
-from jaxlite.primitives.elementwise import Log, Log1p
+from jaxlite.primitives.elementwise import Exp, Log, Log1p
 from jaxlite.primitives.families import FLOAT, HALF, NaryElementwise, in_float32, quiet
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -60,6 +60,12 @@ class Algebra(Protocol):
 
     def frexp(self, x: Any) -> tuple[Any, Any]:
         """Return mantissa in [1/2, 1) and exponent, both as floats; ``x`` is positive and normal."""
+
+    def power_of_two(self, n: Any) -> Any:
+        """Return ``2**n`` for whole n from -127 (giving 0) to 128 (giving infinity)."""
+
+    def floor(self, x: Any) -> Any:
+        """Return the greatest whole number up to ``x``."""
 
 
 class OnArrays:
@@ -104,6 +110,12 @@ class OnArrays:
     def frexp(self, x: Any) -> tuple[Any, Any]:
         mantissa, exponent = np.frexp(x)
         return mantissa, exponent.astype(self.dtype)
+
+    def power_of_two(self, n: Any) -> Any:
+        return ((n.astype(np.int32) + 127) << 23).view(np.float32)
+
+    def floor(self, x: Any) -> Any:
+        return np.floor(x)
 
 
 class OnScalars:
@@ -153,6 +165,14 @@ class OnScalars:
         fraction = ir.binary("and", bits, ir.const(0x007FFFFF, word))
         half = ir.const(0x3F000000, word)  # the bits of 0.5
         return ir.bitcast(ir.binary("or", fraction, half), _F32), exponent
+
+    def power_of_two(self, n: ir.Expr) -> ir.Expr:
+        word = np.dtype(np.int32)
+        biased = ir.binary("add", ir.cast(n, word), ir.const(127, word))
+        return ir.bitcast(ir.binary("shl", biased, ir.const(23, word)), _F32)
+
+    def floor(self, x: ir.Expr) -> ir.Expr:
+        return ir.unary("floor", x)
 
 
 def _widened(e: ir.Expr) -> ir.Expr:
@@ -248,6 +268,30 @@ def log1p_float32(a: Algebra, x: Any) -> Any:
     return a.select(is_small, near, log_float32(a, a.add(a.number(1), x)))
 
 
+#: exp(r) = 1 + r + r**2 P(r) for |r| < log(2) / 2, highest power first.
+_EXP = (
+    1.9875691500e-4,
+    1.3981999507e-3,
+    8.3334519073e-3,
+    4.1665795894e-2,
+    1.6666665459e-1,
+    5.0000001201e-1,
+)
+
+
+def exp_float32(a: Algebra, x: Any) -> Any:
+    """Return the exponential; 0 below the normal numbers."""
+    x = a.select(a.less(x, a.number(-88)), a.number(-88), x)
+    # x = n log(2) + r
+    n = a.floor(a.fma(x, a.number(math.log2(math.e)), a.number(0.5)))
+    n = a.select(a.less(a.number(127), n), a.number(127), n)
+    r = a.fma(a.number(-_LOG2_LOW), n, a.fma(a.number(-_LOG2_HIGH), n, x))
+    poly = horner(a, [a.number(c) for c in _EXP], r)
+    mantissa = a.add(a.fma(poly, a.mul(r, r), r), a.number(1))
+    out = a.mul(mantissa, a.power_of_two(n))
+    return a.select(a.less(out, a.number(_TINY)), a.number(0), out)
+
+
 # fmt: off
 #: erf(x) = x P(x**2) / Q(x**2) for |x| < _ERF_END (Eigen's minimax fit), highest power first.
 _ERF_P = (
@@ -330,7 +374,14 @@ class CephesLog1p(Float32Formula, Log1p):
     formula = staticmethod(log1p_float32)
 
 
-fma_p, cephes_log_p, cephes_log1p_p = Fma(), CephesLog(), CephesLog1p()
+class CephesExp(Float32Formula, Exp):
+    """``e**x``, in float32 with the bits of JAX on the CPU."""
+
+    formula = staticmethod(exp_float32)
+
+
+fma_p, cephes_exp_p = Fma(), CephesExp()
+cephes_log_p, cephes_log1p_p = CephesLog(), CephesLog1p()
 
 
 def fma(x: Value, y: Value, z: Value) -> Value:
@@ -341,6 +392,11 @@ def fma(x: Value, y: Value, z: Value) -> Value:
     if get_aval(x).dtype in HALF:
         return add(mul(x, y), z)
     return fma_p.bind(x, y, z)
+
+
+def cephes_exp(x: Value) -> Value:
+    """Return ``e**x``: ``T[*s] -> T[*s]``; for float32 bit for bit as JAX on the CPU."""
+    return cephes_exp_p.bind(x)
 
 
 def cephes_log(x: Value) -> Value:
@@ -354,6 +410,6 @@ def cephes_log1p(x: Value) -> Value:
 
 
 __all__ = [
-    "Algebra", "Float32Formula", "OnArrays", "OnScalars", "cephes_log", "cephes_log1p", "cephes_log1p_p", "cephes_log_p",
-    "erf_float32", "fma", "fma_p", "horner", "log1p_float32", "log_float32",
+    "Algebra", "Float32Formula", "OnArrays", "OnScalars", "cephes_exp", "cephes_exp_p", "cephes_log", "cephes_log1p", "cephes_log1p_p", "cephes_log_p",
+    "erf_float32", "exp_float32", "fma", "fma_p", "horner", "log1p_float32", "log_float32",
 ]  # fmt: skip

@@ -54,6 +54,7 @@ def uniform(
         ValueError: ``dtype`` is no float type.
 
     Example:
+        >>> import jaxlite
         >>> uniform(jaxlite.random.key(0), (3,))
         Array([0.947667  , 0.9785799 , 0.33229148], dtype=float32)
     """
@@ -133,6 +134,7 @@ def normal(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any 
         ValueError: ``dtype`` is neither.
 
     Example:
+        >>> import jaxlite
         >>> normal(jaxlite.random.key(0), (3,))
         Array([ 1.6226422 ,  2.0252647 , -0.43359444], dtype=float32)
     """
@@ -184,6 +186,7 @@ def truncated_normal(
         ValueError: ``dtype`` is no float type; the bounds do not broadcast to ``shape``.
 
     Example:
+        >>> import jaxlite
         >>> truncated_normal(jaxlite.random.key(0), -1.0, 1.0, (2,))
         Array([0.86..., 0.93...], dtype=float32)
     """
@@ -221,6 +224,7 @@ def bernoulli(
         ValueError: ``p`` does not broadcast to ``shape``; an unknown ``mode``.
 
     Example:
+        >>> import jaxlite
         >>> bernoulli(jaxlite.random.key(1), 0.5, (4,)).dtype
         dtype('bool')
     """
@@ -257,6 +261,7 @@ def rademacher(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: 
         out_sharding: must be None.
 
     Example:
+        >>> import jaxlite
         >>> rademacher(jaxlite.random.key(0), (3,))
         Array([-1, -1,  1], dtype=int32)
     """
@@ -293,6 +298,7 @@ def randint(
         OverflowError: a bound is a Python number that the integer type cannot hold.
 
     Example:
+        >>> import jaxlite
         >>> randint(jaxlite.random.key(0), (3,), 0, 10)
         Array([9, 0, 2], dtype=int32)
     """

@@ -49,6 +49,7 @@ def poisson(
         ValueError: ``dtype`` is no integer type; ``lam`` does not broadcast to ``shape``.
 
     Example:
+        >>> import jaxlite
         >>> poisson(jaxlite.random.key(0), 0.0, (2,))
         Array([0, 0], dtype=int32)
     """
@@ -126,6 +127,7 @@ def binomial(key: Value, n: Any, p: Any, shape: Any = None, dtype: Any = None) -
         ValueError: ``dtype`` is no float type; the parameters do not broadcast to ``shape``.
 
     Example:
+        >>> import jaxlite
         >>> binomial(jaxlite.random.key(0), 10, 0.5)
         Array(6., dtype=float32)
     """
@@ -266,6 +268,7 @@ def multinomial(
         ValueError: the parameters do not broadcast to ``shape``.
 
     Example:
+        >>> import jaxlite
         >>> multinomial(jaxlite.random.key(0), 10, jnp.array([1.0, 0.0]))
         Array([10., 0.], dtype=float32)
     """

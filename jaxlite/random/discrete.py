@@ -74,6 +74,7 @@ def permutation(
         ValueError: no such ``axis``.
 
     Example:
+        >>> import jaxlite
         >>> permutation(jaxlite.random.key(0), 5)
         Array([0, 1, 4, 3, 2], dtype=int32)
     """
@@ -115,6 +116,7 @@ def choice(
         ValueError: more draws than elements without replacement; a ``p`` of another length; nothing to draw from.
 
     Example:
+        >>> import jaxlite
         >>> choice(jaxlite.random.key(0), 5, (3,), replace=False)
         Array([0, 1, 4], dtype=int32)
     """
@@ -209,6 +211,7 @@ def categorical(
         ValueError: ``shape`` does not fit ``logits``; too many draws without replacement; integer logits.
 
     Example:
+        >>> import jaxlite
         >>> categorical(jaxlite.random.key(0), jnp.array([0.0, -jnp.inf]), shape=(3,))
         Array([0, 0, 0], dtype=int32)
     """
@@ -254,6 +257,7 @@ def geometric(
         ValueError: ``dtype`` is no integer type; ``p`` does not broadcast to ``shape``.
 
     Example:
+        >>> import jaxlite
         >>> geometric(jaxlite.random.key(0), 1.0)
         Array(1, dtype=int32)
     """

@@ -20,7 +20,7 @@ from jaxlite.api.custom_derivatives import custom_jvp
 from jaxlite.language.array import Value
 from jaxlite.language.avals import Shape
 from jaxlite.primitives import random_bits as threefry
-from jaxlite.primitives.single_rounding import cephes_log
+from jaxlite.primitives.single_rounding import cephes_exp, cephes_log, fma
 from jaxlite.random.arguments import (
     check_one_device,
     choose_dtype,
@@ -62,6 +62,7 @@ def gamma(
         ValueError: ``dtype`` is no float type; ``a`` does not broadcast to ``shape``.
 
     Example:
+        >>> import jaxlite
         >>> gamma(jaxlite.random.key(0), 2.5, (3,)).shape
         (3,)
     """
@@ -84,6 +85,7 @@ def loggamma(
         ValueError: ``dtype`` is no float type; ``a`` does not broadcast to ``shape``.
 
     Example:
+        >>> import jaxlite
         >>> bool(jnp.isfinite(loggamma(jaxlite.random.key(0), 1e-3)))
         True
     """
@@ -128,7 +130,7 @@ def _gamma_jvp(
     samples = _differentiable_gamma(log_space, keys, a)
     if log_space:
         # d log(x) = dx / x
-        x = lax.exp(samples)
+        x = cephes_exp(samples)
         return samples, a_dot * (lax.random_gamma_grad(a, x) / jnp.where(x == 0, 1, x))
     return samples, a_dot * lax.random_gamma_grad(a, samples)
 
@@ -161,7 +163,7 @@ def _positive_roots(keys: Value, c: Value) -> tuple[Value, Value]:
         keys, x, root = state
         next_keys, x_keys = split_key(keys)
         new_x = standard_normal(x_keys, (), c.dtype)
-        new = (next_keys, new_x, 1 + new_x * c)
+        new = (next_keys, new_x, fma(new_x, c, jnp.ones_like(c)))
         return tuple(jnp.where(root <= 0, b, a) for a, b in zip(state, new, strict=True))
 
     start = (keys, jnp.zeros_like(c), jnp.full_like(c, -1))
@@ -186,6 +188,7 @@ def beta(
         ValueError: ``dtype`` is no float type; the parameters do not broadcast to ``shape``.
 
     Example:
+        >>> import jaxlite
         >>> beta(jaxlite.random.key(0), 2.0, 3.0, (3,)).shape
         (3,)
     """
@@ -199,7 +202,7 @@ def beta(
     log_b = gamma_samples(b_key, b, shape, log_space=True)
     # x_a / (x_a + x_b), with the larger logarithm taken off both.
     largest = lax.max(log_a, log_b)
-    x_a, x_b = lax.exp(log_a - largest), lax.exp(log_b - largest)
+    x_a, x_b = cephes_exp(log_a - largest), cephes_exp(log_b - largest)
     return x_a / (x_a + x_b)
 
 
@@ -219,6 +222,7 @@ def dirichlet(
         ValueError: ``alpha`` has no axis or does not broadcast; ``dtype`` is no float type.
 
     Example:
+        >>> import jaxlite
         >>> dirichlet(jaxlite.random.key(0), jnp.ones(3), (2,)).shape
         (2, 3)
     """
@@ -232,7 +236,7 @@ def dirichlet(
         )
     shape = choose_shape("dirichlet", shape, alpha.shape[:-1])
     logs = gamma_samples(typed, alpha, (*shape, alpha.shape[-1]), log_space=True)
-    x = lax.exp(logs - lax.stop_gradient(jnp.max(logs, axis=-1, keepdims=True, initial=-jnp.inf)))
+    x = cephes_exp(logs - lax.stop_gradient(jnp.max(logs, axis=-1, keepdims=True, initial=-jnp.inf)))
     return x / jnp.sum(x, axis=-1, keepdims=True)
 
 
@@ -252,6 +256,7 @@ def chisquare(
         ValueError: ``dtype`` is no float type; ``df`` does not broadcast to ``shape``.
 
     Example:
+        >>> import jaxlite
         >>> chisquare(jaxlite.random.key(0), 3.0, (3,)).shape
         (3,)
     """
@@ -262,7 +267,7 @@ def chisquare(
 
 
 def _chisquare_samples(key: Value, df: Value, shape: Shape) -> Value:
-    return lax.exp(gamma_samples(key, df / 2, shape, log_space=True)) * 2
+    return cephes_exp(gamma_samples(key, df / 2, shape, log_space=True)) * 2
 
 
 def t(key: Value, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Value:
@@ -279,6 +284,7 @@ def t(key: Value, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding
         ValueError: ``dtype`` is no float type; ``df`` does not broadcast to ``shape``.
 
     Example:
+        >>> import jaxlite
         >>> t(jaxlite.random.key(0), 3.0, (3,)).shape
         (3,)
     """
@@ -316,6 +322,7 @@ def f(
         ValueError: ``dtype`` is no float type; the parameters do not broadcast to ``shape``.
 
     Example:
+        >>> import jaxlite
         >>> f(jaxlite.random.key(0), 3.0, 5.0, (3,)).shape
         (3,)
     """
@@ -345,6 +352,7 @@ def generalized_normal(
         ValueError: ``dtype`` is no float type.
 
     Example:
+        >>> import jaxlite
         >>> generalized_normal(jaxlite.random.key(0), 1.5, (3,)).shape
         (3,)
     """
@@ -387,6 +395,7 @@ def ball(
         ValueError: ``dtype`` is no float type.
 
     Example:
+        >>> import jaxlite
         >>> ball(jaxlite.random.key(0), 2, shape=(3,)).shape
         (3, 2)
     """

@@ -49,6 +49,7 @@ def multivariate_normal(
         ValueError: shapes that do not fit; an unknown ``method``; ``dtype`` is no float type.
 
     Example:
+        >>> import jaxlite
         >>> multivariate_normal(jaxlite.random.key(0), jnp.zeros(2), jnp.eye(2), (5,)).shape
         (5, 2)
     """
@@ -112,6 +113,7 @@ def orthogonal(
         ValueError: ``dtype`` is neither float nor complex.
 
     Example:
+        >>> import jaxlite
         >>> q = orthogonal(jaxlite.random.key(0), 3)
         >>> bool(jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5))
         True

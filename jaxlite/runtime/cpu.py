@@ -178,10 +178,10 @@ def load(
     consts: tuple[np.ndarray[Any, Any], ...] = (),
     target: Target | None = None,
 ) -> launch.Executable:
-    """Return ``program``, emitted as ``text`` for ``target`` (default: ``host_target()``), ready to
-    run.
+    """Return ``program``, emitted as ``text`` for ``target``, ready to run.
 
-    ``consts`` are the values of the program's last inputs; callers of ``run`` pass the others.
+    ``target`` is ``host_target()`` by default. ``consts`` are the values of the program's last
+    inputs; callers of ``run`` pass the others.
 
     Raises:
         KernelCompileError: LLVM rejects the text.

@@ -54,7 +54,8 @@ def array_at(address: int, shape: tuple[int, ...], dtype: DType) -> np.ndarray[A
         size *= d
     if size == 0:
         return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(address))
+    memory: Any = (ctypes.c_char * size).from_address(address)
+    return np.ndarray(shape, dtype, memory)
 
 
 class HostState:
@@ -67,8 +68,7 @@ class HostState:
         self.error: BaseException | None = None
 
 
-@_TRAMPOLINE
-def _trampoline(state: HostState, number: int, table: int) -> int:
+def _call(state: HostState, number: int, table: int) -> int:
     try:
         state.calls[number].run(table)
     except (
@@ -77,6 +77,9 @@ def _trampoline(state: HostState, number: int, table: int) -> int:
         state.error = error
         return 1
     return 0
+
+
+_trampoline = _TRAMPOLINE(_call)
 
 
 def trampoline_address() -> int:

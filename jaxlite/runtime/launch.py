@@ -54,7 +54,7 @@ class Executable:
 
 
 def check_size(program: Program) -> None:
-    """Raise AllocationError if a call of ``program`` would allocate more than the settings allow."""
+    """Raise AllocationError if a call of ``program`` would allocate more than is allowed."""
     limit = config.frame.max_allocation_bytes
     if limit is None:
         return
@@ -66,8 +66,9 @@ def check_size(program: Program) -> None:
             f"\n  The largest result is {largest.dtype}{list(largest.shape)}." if largest else ""
         )
         raise AllocationError(
-            f"One call of {program.name} would allocate {total} bytes: {total - program.workspace_bytes} "
-            f"for results and {program.workspace_bytes} for intermediate values."
+            f"One call of {program.name} would allocate {total} bytes: "
+            f"{total - program.workspace_bytes} for results and {program.workspace_bytes} for "
+            "intermediate values."
             f"{facts}\n  The limit is jaxlite.config.max_allocation_bytes = {limit}."
             "\n  Fix: work on smaller pieces, or raise the limit with "
             'jaxlite.config.update("max_allocation_bytes", None).'
@@ -75,12 +76,13 @@ def check_size(program: Program) -> None:
 
 
 def _table_entry(address: int) -> Native:
-    """Return an entry for layouts of Python objects that are not known: it gets a table of pointers."""
+    """Return an entry for unknown layouts of Python objects: it gets a table of pointers."""
     native = _TABLE_ENTRY(address)
 
     def call(items: tuple[Any, ...]) -> int:
         pointers = [a.ctypes.data if type(a) is np.ndarray else id(a) for a in items]
-        return native((ctypes.c_void_p * len(pointers))(*pointers))
+        status: int = native((ctypes.c_void_p * len(pointers))(*pointers))
+        return status
 
     return call
 

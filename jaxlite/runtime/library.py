@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-ROUTINES: Final = {
+ROUTINES: Final[dict[str, np.dtype[Any]]] = {
     "sgemm": np.dtype(np.float32),
     "dgemm": np.dtype(np.float64),
     "cgemm": np.dtype(np.complex64),
@@ -102,6 +102,6 @@ def _array(
     if rows == 0 or columns == 0:
         return np.zeros((rows, columns), dtype)
     size = ((columns - 1) * leading + rows) * dtype.itemsize
-    memory = (ctypes.c_char * size).from_address(address)
+    memory: Any = (ctypes.c_char * size).from_address(address)
     strides = (dtype.itemsize, leading * dtype.itemsize)
     return np.ndarray((rows, columns), dtype, memory, strides=strides)

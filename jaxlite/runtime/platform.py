@@ -28,7 +28,7 @@ def tuple_items_offset() -> int:
 
 
 def array_data_offset() -> int:
-    """Return where the data pointer of a NumPy array is, -1 if not right after the object's head."""
+    """Return where an array's data pointer is, -1 if not right after the object's head."""
     probes = [np.empty(shape, np.float32) for shape in ((), (3,), (2, 5))]
     at_head = (ctypes.c_void_p.from_address(id(a) + _HEAD).value for a in probes)
     return _HEAD if all(p == a.ctypes.data for p, a in zip(at_head, probes)) else -1

@@ -1,4 +1,4 @@
-"""Two programs by hand, for golden files: one kernel with three sweeps, and one of every kind of step."""
+"""Two programs by hand, for golden files: a kernel with three sweeps, and every kind of step."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Random kernels: the machine code computes what the interpreter computes, at every vector width."""
+"""Random kernels: machine code computes what the interpreter computes, at every width."""
 
 from typing import Any
 
@@ -127,7 +127,7 @@ class Builder:
     def body(
         self, indices: list[tuple[str, int]], names: list[ir.Expr], vector: str, depth: int
     ) -> list[ir.Stmt]:
-        """Statements inside the loops ``indices``; ``vector`` is the index of a vector loop, or ''."""
+        """Statements in the loops ``indices``; ``vector`` is the vector loop's index, or empty."""
         names = list(names)
         out: list[ir.Stmt] = []
         for _ in range(self.draw(st.integers(1, 2))):

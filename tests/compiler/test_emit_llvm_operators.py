@@ -1,4 +1,4 @@
-"""Every operator on every dtype: the machine code gives the interpreter's bits, scalar and vector."""
+"""Every operator on every dtype: machine code gives the interpreter's bits, scalar and vector."""
 
 from typing import Any
 

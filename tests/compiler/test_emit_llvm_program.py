@@ -1,4 +1,4 @@
-"""Steps of a program: loops, branches, views, copies, products, host calls, and kernels on shared memory."""
+"""Steps of a program: loops, branches, views, copies, products, host calls, shared memory."""
 
 import dataclasses
 import os

@@ -18,7 +18,7 @@ from jaxlite.primitives.joining import concatenate, pad
 from jaxlite.primitives.reduction import reduce_max, reduce_sum
 from jaxlite.primitives.select import select_n
 from jaxlite.primitives.shape import broadcast_in_dim, reshape, rev, transpose
-from jaxlite.primitives.slicing import dynamic_slice, dynamic_update_slice, slice  # noqa: A004
+from jaxlite.primitives.slicing import dynamic_slice, dynamic_update_slice, slice
 from jaxlite.primitives.trigonometric import sin
 from tests.compiler.programs import check_stages
 
@@ -104,9 +104,7 @@ def apply(name: str, xs: list[Any], seed: int) -> Any:
     return apply_shape_step(name, xs, seed, shape, axis)
 
 
-def apply_shape_step(
-    name: str, xs: list[Any], seed: int, shape: tuple[int, ...], axis: int
-) -> Any:
+def apply_shape_step(name: str, xs: list[Any], seed: int, shape: tuple[int, ...], axis: int) -> Any:
     """Apply a step that moves elements."""
     x, rank = xs[0], len(shape)
     size, n = get_aval(x).size, shape[axis]

@@ -1,4 +1,4 @@
-"""The oracle itself: semantics that are written down in ``nodes.py``, on values worked out by hand."""
+"""The oracle itself: the semantics written down in ``nodes.py``, on values worked out by hand."""
 
 from typing import Any
 

@@ -12,13 +12,15 @@ pytestmark = pytest.mark.jax_oracle
 F16, BF16 = np.float16, ml_dtypes.bfloat16
 PLAIN = ["exponential", "laplace", "logistic", "gumbel", "cauchy", "maxwell"]
 #: JAX keeps some intermediate results of half precision in float32.
-HALF = {("logistic", F16): 24, ("gumbel", F16): 16, ("maxwell", BF16): 2, ("cauchy", None): 2}
+HALF = {("logistic", F16): 24, ("gumbel", F16): 16, ("maxwell", BF16): 2}
+#: NumPy's tangent and power are not XLA's polynomials.
+OTHER = {"cauchy": 4, "weibull_min": 4}
 
 
 @pytest.mark.parametrize("dtype", [None, F16, BF16])
 @pytest.mark.parametrize("name", PLAIN)
 def test_without_parameters(name, dtype):
-    check(name, (N,), dtype, within=HALF.get((name, dtype), 0))
+    check(name, (N,), dtype, within=HALF.get((name, dtype), OTHER.get(name, 0)))
 
 
 def test_gumbel_of_high_resolution():
@@ -28,13 +30,13 @@ def test_gumbel_of_high_resolution():
 @pytest.mark.parametrize(
     ("name", "args", "within"),
     [
-        ("double_sided_maxwell", (1.0, 2.0), 1),
-        ("weibull_min", (2.0, 3.0), 2),
-        ("pareto", (3.0,), 1),
+        ("double_sided_maxwell", (1.0, 2.0), 0),
+        ("weibull_min", (2.0, 3.0), 4),
+        ("pareto", (3.0,), 0),
         ("rayleigh", (3.0,), 0),
         ("wald", (3.0,), 0),
         ("triangular", (-1.0, 0.5, 3.0), 0),
-        ("lognormal", (0.5,), 2),
+        ("lognormal", (0.5,), 0),
     ],
 )
 def test_with_parameters(name, args, within):
