@@ -28,8 +28,8 @@ from jaxlite.api.names import named_call, named_scope
 from jaxlite.api.vmap import vmap
 from jaxlite.higher_order.compiled_call import clear_compiled as _clear_compiled
 from jaxlite.higher_order.jit import clear_derived as _clear_derived
-from jaxlite.language.array import Array
 from jaxlite.language import pretty as _pretty  # noqa: F401 - registers the printers of jaxprs
+from jaxlite.language.array import Array
 from jaxlite.language.avals import ShapeDtypeStruct
 from jaxlite.runtime.array import clear_predictions as _clear_predictions
 from jaxlite.settings import (
@@ -75,8 +75,8 @@ _VIEWS = {
 }
 
 __all__ = [
-    "Array",
     "READING_ORDER",
+    "Array",
     "ShapeDtypeStruct",
     "__version__",
     "block_until_ready",

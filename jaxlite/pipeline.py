@@ -1,9 +1,9 @@
-"""The spine: stages 4 to 6 of 7 in five calls. In: a closed jaxpr. Out: ``Compilation``, every stage kept.
+"""The spine: stages 4 to 6 of 7. In: a closed jaxpr. Out: ``Compilation``, every stage kept.
 
     jaxpr -> optimise -> fuse -> lower -> plan memory -> emit -> load -> executable
 
-``JAXLITE_CHECK=1`` runs the checkers between the stages; ``JAXLITE_DUMP=jaxpr,fuse,kernel,source`` writes
-their text to a folder.
+``JAXLITE_CHECK=1`` runs the checkers between the stages; ``JAXLITE_DUMP=jaxpr,fuse,kernel,source``
+writes their text to a folder.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What every stage made of one jaxpr, and how long it took. ``executable.run(datas)`` runs it."""
+    """What every stage made of one jaxpr, and how long it took; ``executable.run(datas)`` runs it."""
 
     name: str
     jaxpr: ClosedJaxpr
@@ -51,12 +51,12 @@ class Compilation:
 
     @property
     def n_operations(self) -> int:
-        """Number of operations the user's program asks for, calls inlined, loop bodies counted once."""
+        """Number of operations the program asks for, calls inlined, loop bodies counted once."""
         return count_operations(self.jaxpr.jaxpr)
 
     @property
     def n_kernels(self) -> int:
-        """Number of kernels, library and host calls in the text of the program (loop bodies once)."""
+        """Number of kernels, library and host calls in the program's text (loop bodies once)."""
         return sum(not isinstance(s, Copy) for s in leaf_steps(self.program.steps))
 
     def text(self, stage: str) -> str:
@@ -72,7 +72,7 @@ class Compilation:
 
 
 def count_operations(jaxpr: Jaxpr) -> int:
-    """Return the number of equations of ``jaxpr``; a call counts as its body, a loop as itself and its body."""
+    """Return the number of equations; a call counts as its body, a loop as itself and its body."""
     total = 0
     for eqn in jaxpr.eqns:
         inner = [

@@ -50,7 +50,10 @@ class Traced:
         """Shapes and dtypes of the results, in the structure the function returns."""
         return tree_unflatten(
             self.out_tree,
-            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.jaxpr.out_avals],
+            [
+                ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
+                for a in self.jaxpr.out_avals
+            ],
         )
 
     def lower(self, **_: Any) -> Lowered:

@@ -24,8 +24,8 @@ import numpy as np
 
 import jaxlite.numpy as jnp
 from jaxlite import Array, tree_util
-from jaxlite.errors import CellError, located
 from jaxlite.diagnose.cell_names import names_of
+from jaxlite.errors import CellError, located
 
 __all__ = ["CellFunction", "CellOptions", "build_cell", "classify"]
 
@@ -86,7 +86,9 @@ def classify(value: Any) -> str:
             return "static"
         return "bad"
     leaves = tree_util.tree_leaves(value)
-    if not (len(leaves) == 1 and leaves[0] is value) and {classify(x) for x in leaves} <= {"traced"}:
+    if not (len(leaves) == 1 and leaves[0] is value) and {classify(x) for x in leaves} <= {
+        "traced"
+    }:
         return "traced"  # a registered pytree
     return "bad"
 
@@ -97,11 +99,18 @@ def parse_cell(source: str, filename: str) -> ast.Module:
     tree = ast.parse(source, filename)
     for node in _outside_functions(tree):
         word = FORBIDDEN.get(type(node))
-        if word is None and isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names):
+        if (
+            word is None
+            and isinstance(node, ast.ImportFrom)
+            and any(a.name == "*" for a in node.names)
+        ):
             word = "import *"
         if word is not None:
             raise cell_error(
-                source, node, "JL011", f"{word} cannot be used in a %%jit cell",
+                source,
+                node,
+                "JL011",
+                f"{word} cannot be used in a %%jit cell",
                 "move this line to an ordinary cell.",
             )
     return tree
@@ -124,8 +133,10 @@ def check_magics(source: str, filename: str) -> None:
         if text.startswith(("%", "!", "?")) and not _inside_string(source, number):
             word = text.split()[0]
             raise located(
-                CellError(f"{word} cannot be used in a %%jit cell (line {number})\n    {text}\n"
-                          "  Fix: move this line to an ordinary cell."),
+                CellError(
+                    f"{word} cannot be used in a %%jit cell (line {number})\n    {text}\n"
+                    "  Fix: move this line to an ordinary cell."
+                ),
                 "JL011",
             )
 
@@ -137,7 +148,9 @@ def _inside_string(source: str, line: int) -> bool:
     except SyntaxError:
         return False
     return any(
-        isinstance(n, ast.Constant) and isinstance(n.value, str) and n.lineno < line <= (n.end_lineno or 0)
+        isinstance(n, ast.Constant)
+        and isinstance(n.value, str)
+        and n.lineno < line <= (n.end_lineno or 0)
         for n in ast.walk(tree)
     )
 
@@ -214,10 +227,16 @@ def _missing(source: str, node: ast.Name, name: str, namespace: Mapping[str, Any
 
 
 def _bad_input(source: str, node: ast.Name, name: str, value: Any) -> CellError:
-    fields = [k for k, v in vars(value).items() if classify(v) == "traced"] if hasattr(value, "__dict__") else []
+    fields = (
+        [k for k, v in vars(value).items() if classify(v) == "traced"]
+        if hasattr(value, "__dict__")
+        else []
+    )
     example = f"use its fields ({name}.{fields[0]}), or " if fields else ""
     return cell_error(
-        source, node, "JL012",
+        source,
+        node,
+        "JL012",
         f"InputError: {name} ({type(value).__name__}) cannot be an input",
         f"{example}%%jit --static {name} if it never changes (it must be hashable).",
     )
@@ -228,7 +247,10 @@ def _check_hashable(source: str, node: ast.Name, name: str, value: Any) -> None:
         hash(value)
     except TypeError:
         raise cell_error(
-            source, node, "JL012", f"InputError: static {name} ({type(value).__name__}) is not hashable",
+            source,
+            node,
+            "JL012",
+            f"InputError: static {name} ({type(value).__name__}) is not hashable",
             "use a tuple instead of a list, or @dataclass(frozen=True).",
         ) from None
 
@@ -240,8 +262,10 @@ def _outputs(
         unknown = [n for n in options.outputs if n not in binds]
         if unknown:
             raise located(
-                CellError(f"--out {unknown[0]}: the cell does not assign {unknown[0]}\n"
-                          f"  Fix: --out {','.join(binds) or 'NAME'}"),
+                CellError(
+                    f"--out {unknown[0]}: the cell does not assign {unknown[0]}\n"
+                    f"  Fix: --out {','.join(binds) or 'NAME'}"
+                ),
                 "JL013",
             )
         return options.outputs
@@ -265,7 +289,9 @@ def _compile(
         assert isinstance(last, ast.Expr)
         value = last.value
     collect = "__jaxlite_outputs__"
-    result = ast.Tuple([_call(collect, [ast.Call(ast.Name("locals", ast.Load()), [], [])]), value], ast.Load())
+    result = ast.Tuple(
+        [_call(collect, [ast.Call(ast.Name("locals", ast.Load()), [], [])]), value], ast.Load()
+    )
     if has_value:
         # The value is computed before the outputs are collected: a walrus in it may bind one.
         store = ast.Assign([ast.Name("__jaxlite_value__", ast.Store())], value)
@@ -273,9 +299,15 @@ def _compile(
         result.elts[1] = ast.Name("__jaxlite_value__", ast.Load())
     body.append(ast.Return(result))
     arguments = ast.arguments(
-        posonlyargs=[], args=[ast.arg(n) for n in inputs], kwonlyargs=[], kw_defaults=[], defaults=[]
+        posonlyargs=[],
+        args=[ast.arg(n) for n in inputs],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=[],
     )
-    definition = ast.FunctionDef(name="cell", args=arguments, body=body, decorator_list=[], type_params=[])
+    definition = ast.FunctionDef(
+        name="cell", args=arguments, body=body, decorator_list=[], type_params=[]
+    )
     module = ast.Module([definition], [])
     anchor = tree.body[-1] if tree.body else None
     for node in ast.walk(module):
@@ -307,7 +339,11 @@ class _ItemAssignment(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
         target = node.targets[0]
-        if len(node.targets) == 1 and isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+        if (
+            len(node.targets) == 1
+            and isinstance(target, ast.Subscript)
+            and isinstance(target.value, ast.Name)
+        ):
             return ast.copy_location(_item_set(target, node.value), node)
         return node
 
@@ -325,7 +361,9 @@ def _item_set(target: ast.Subscript, value: ast.expr) -> ast.Assign:
     assert isinstance(target.value, ast.Name)
     name = target.value.id
     index = target.slice
-    if isinstance(index, ast.Slice) or (isinstance(index, ast.Tuple) and any(isinstance(e, ast.Slice) for e in index.elts)):
+    if isinstance(index, ast.Slice) or (
+        isinstance(index, ast.Tuple) and any(isinstance(e, ast.Slice) for e in index.elts)
+    ):
         index = _slice_call(index)
     call = _call("__jaxlite_set__", [ast.Name(name, ast.Load()), index, value])
     return ast.Assign([ast.Name(name, ast.Store())], call)
@@ -333,7 +371,10 @@ def _item_set(target: ast.Subscript, value: ast.expr) -> ast.Assign:
 
 def _slice_call(index: ast.expr) -> ast.expr:
     if isinstance(index, ast.Slice):
-        parts = [p if p is not None else ast.Constant(None) for p in (index.lower, index.upper, index.step)]
+        parts = [
+            p if p is not None else ast.Constant(None)
+            for p in (index.lower, index.upper, index.step)
+        ]
         return _call("slice", parts)
     if isinstance(index, ast.Tuple):
         return ast.Tuple([_slice_call(e) for e in index.elts], ast.Load())

@@ -13,10 +13,10 @@ from IPython.display import display
 
 import jaxlite
 from jaxlite_ipython import views
+from jaxlite_ipython.notices import Notices
 from jaxlite_ipython.options import parse_jit_line, parser
 from jaxlite_ipython.report import milliseconds
 from jaxlite_ipython.session import CellRun, CellSession
-from jaxlite_ipython.notices import Notices
 
 __all__ = ["JaxliteMagics"]
 
@@ -89,11 +89,15 @@ class JaxliteMagics(Magics):  # type: ignore[misc]
             "help": self._help,
         }
         if command not in actions:
-            raise UsageError(f"%jaxlite: unknown command {command!r}; choose from {', '.join(k for k in actions if k)}")
+            raise UsageError(
+                f"%jaxlite: unknown command {command!r}; choose from {', '.join(k for k in actions if k)}"
+            )
         actions[command](rest)
 
     def _status(self, _: str) -> None:
-        print(f"jaxlite {jaxlite.__version__}, device {jaxlite.devices()[0]}, stale globals: {jaxlite.config.stale_globals}")
+        print(
+            f"jaxlite {jaxlite.__version__}, device {jaxlite.devices()[0]}, stale globals: {jaxlite.config.stale_globals}"
+        )
         ignored = ", ".join(sorted(self.notices.ignored)) or "none"
         print(f"messages ignored: {ignored}; tracebacks: {jaxlite.config.traceback}")
 
@@ -133,11 +137,15 @@ def cell_function(run: CellRun) -> Any:
             raise TypeError(f"missing inputs: {', '.join(missing)}")
         unknown = [n for n in given if n not in defaults]
         if unknown:
-            raise TypeError(f"unknown inputs: {', '.join(unknown)}; inputs are {', '.join(defaults)}")
+            raise TypeError(
+                f"unknown inputs: {', '.join(unknown)}; inputs are {', '.join(defaults)}"
+            )
         outputs, value = prepared.jitted(*[given[n] for n in prepared.cell.inputs])
         if len(outputs) == 1:
             return next(iter(outputs.values()))
         return outputs or value
 
-    call.__doc__ = f"Inputs: {', '.join(prepared.cell.inputs)}. Outputs: {', '.join(prepared.cell.outputs)}."
+    call.__doc__ = (
+        f"Inputs: {', '.join(prepared.cell.inputs)}. Outputs: {', '.join(prepared.cell.outputs)}."
+    )
     return call

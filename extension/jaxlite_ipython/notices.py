@@ -96,7 +96,9 @@ class Notices:
         cell = self._cells.get(value.path.split(".")[0])
         text = str(notice)
         if cell is not None and notice.code == "JL202":
-            text = text.replace(f"now {notice.change.new})", f"now {notice.change.new}, set in cell {cell[0]})")
+            text = text.replace(
+                f"now {notice.change.new})", f"now {notice.change.new}, set in cell {cell[0]})"
+            )
         self.say(notice.code, notice.function, value.path, text, notice.change.new)
 
     # --- saying ---
@@ -123,4 +125,6 @@ class Notices:
         if len(rows) == 1:
             return "no jitted function has captured a global"
         widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-        return "\n".join("  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows)
+        return "\n".join(
+            "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows
+        )

@@ -25,18 +25,32 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the ``%%jit`` line (also the source of its help)."""
-    p = _Parser(prog="%%jit", add_help=False, allow_abbrev=False,
-                description="Trace, fuse and compile this cell, then run it.")
+    p = _Parser(
+        prog="%%jit",
+        add_help=False,
+        allow_abbrev=False,
+        description="Trace, fuse and compile this cell, then run it.",
+    )
     p.add_argument("name", nargs="?", metavar="NAME", help="also bind the cell as a function NAME")
     p.add_argument("--in", dest="inputs", metavar="a,b", help="only these names are arguments")
     p.add_argument("--out", dest="outputs", metavar="y,loss", help="only these names are assigned")
     p.add_argument("--static", default="", metavar="n", help="names that are Python constants")
-    p.add_argument("--show", nargs="?", const="trace,kernels", default="none", metavar="VIEW",
-                   help="none, trace, kernels, text, or a comma list")
+    p.add_argument(
+        "--show",
+        nargs="?",
+        const="trace,kernels",
+        default="none",
+        metavar="VIEW",
+        help="none, trace, kernels, text, or a comma list",
+    )
     p.add_argument("--time", action="store_true", help="run again and report the median")
     p.add_argument("--dry", action="store_true", help="trace and report, run and assign nothing")
-    p.add_argument("--stale", choices=("retrace", "warn", "error"), default="retrace",
-                   help="what to do when a captured global has changed")
+    p.add_argument(
+        "--stale",
+        choices=("retrace", "warn", "error"),
+        default="retrace",
+        help="what to do when a captured global has changed",
+    )
     p.add_argument("-q", "--quiet", action="store_true", help="print nothing but warnings")
     p.add_argument("-h", "--help", action="help", help="show this help")
     return p
@@ -65,6 +79,8 @@ def parse_jit_line(line: str) -> tuple[Any, CellOptions]:
     views = set((options.show or "").split(","))
     unknown = views - {"none", "trace", "kernels", "text", ""}
     if unknown:
-        raise UsageError(f"%%jit: --show {sorted(unknown)[0]}: choose from none, trace, kernels, text")
+        raise UsageError(
+            f"%%jit: --show {sorted(unknown)[0]}: choose from none, trace, kernels, text"
+        )
     cell = CellOptions(names(options.inputs), names(options.outputs), names(options.static) or ())
     return options, cell

@@ -24,7 +24,9 @@ _MAX_CELLS = 256
 class PreparedCell:
     """A cell function with its jitted form and what it relied on when it was built."""
 
-    def __init__(self, cell: CellFunction, namespace: Mapping[str, Any], number: int, stale: str) -> None:
+    def __init__(
+        self, cell: CellFunction, namespace: Mapping[str, Any], number: int, stale: str
+    ) -> None:
         self.cell = cell
         self.number = number
         self.jitted = jaxlite.jit(cell.function, static_argnames=cell.static or None)
@@ -43,7 +45,9 @@ class PreparedCell:
             kind = classify(namespace[name])
             if name in promoted:
                 continue
-            if kind != ("static" if is_static else "traced") and not (is_static and kind == "constant"):
+            if kind != ("static" if is_static else "traced") and not (
+                is_static and kind == "constant"
+            ):
                 return False
         return True
 
@@ -51,8 +55,21 @@ class PreparedCell:
 class CellRun:
     """Result of one run: the outputs, the value of the last expression, the report, the notes."""
 
-    def __init__(self, outputs: dict[str, Any], value: Any, report: RunReport, prepared: PreparedCell, notes: list[str]) -> None:
-        self.outputs, self.value, self.report, self.prepared, self.notes = outputs, value, report, prepared, notes
+    def __init__(
+        self,
+        outputs: dict[str, Any],
+        value: Any,
+        report: RunReport,
+        prepared: PreparedCell,
+        notes: list[str],
+    ) -> None:
+        self.outputs, self.value, self.report, self.prepared, self.notes = (
+            outputs,
+            value,
+            report,
+            prepared,
+            notes,
+        )
 
 
 class CellSession:
@@ -148,7 +165,12 @@ class CellSession:
         return run
 
     def _report(
-        self, prepared: PreparedCell, before: tuple[Any, ...], seconds: float, compilation: Any, entry: Any
+        self,
+        prepared: PreparedCell,
+        before: tuple[Any, ...],
+        seconds: float,
+        compilation: Any,
+        entry: Any,
     ) -> RunReport:
         cell, entries = prepared.cell, prepared.jitted.entries
         n_in, n_out = len(cell.inputs), len(cell.outputs)
@@ -169,5 +191,3 @@ class CellSession:
             max(seconds - spent, 0.0),
             tuple(found[1]) if found else (),
         )
-
-

@@ -25,7 +25,9 @@ _FOLDERS = tuple(
 def is_ours(frame: types.FrameType) -> bool:
     """Say whether a frame belongs to jaxlite, its extension, or the machinery of magics."""
     name = frame.f_code.co_filename
-    return name.startswith(_FOLDERS) or name.endswith(("IPython/core/interactiveshell.py", "IPython/core/magic.py"))
+    return name.startswith(_FOLDERS) or name.endswith(
+        ("IPython/core/interactiveshell.py", "IPython/core/magic.py")
+    )
 
 
 def strip(error: BaseException) -> BaseException:
@@ -88,7 +90,9 @@ def _source_lines(tb: types.TracebackType) -> list[str]:
     return lines
 
 
-def _handler(shell: Any, kind: type, error: BaseException, tb: Any, tb_offset: int | None = None) -> Any:
+def _handler(
+    shell: Any, kind: type, error: BaseException, tb: Any, tb_offset: int | None = None
+) -> Any:
     if isinstance(error, UsageError):
         shell.show_usage_error(error)
         return None
@@ -99,7 +103,9 @@ def _handler(shell: Any, kind: type, error: BaseException, tb: Any, tb_offset: i
         lines = render(error)
     else:
         strip(error)
-        lines = shell.InteractiveTB.structured_traceback(kind, error, error.__traceback__, tb_offset=0)
+        lines = shell.InteractiveTB.structured_traceback(
+            kind, error, error.__traceback__, tb_offset=0
+        )
     shell._showtraceback(kind, error, lines)
     return lines
 

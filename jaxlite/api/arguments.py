@@ -1,10 +1,8 @@
-"""Functions and their arguments. In: what a user passed. Out: flat values, trees and names for messages.
-"""
+"""Functions and their arguments. In: what a user passed. Out: flat values, trees and names for messages."""
 
 from __future__ import annotations
 
 import inspect
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -184,7 +182,13 @@ class FlatFunction:
         transform: str,
         fill: Callable[[Any, Any], tuple[Any, Any]] | None = None,
     ) -> None:
-        self.fun, self.in_tree, self.info, self.transform, self.fill = fun, in_tree, info, transform, fill
+        self.fun, self.in_tree, self.info, self.transform, self.fill = (
+            fun,
+            in_tree,
+            info,
+            transform,
+            fill,
+        )
         self.out_tree: PyTreeDef | None = None
 
     def __call__(self, *leaves: Any) -> list[Any]:
@@ -227,7 +231,10 @@ def argnums_tuple(argnums: int | Sequence[int], n_args: int, what: str) -> tuple
 
 
 def split_argnums(
-    fun: Callable[..., Any], argnums: int | Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
 ) -> tuple[Callable[..., Any], list[Any]]:
     """Return ``fun`` as a function of the chosen arguments only, and these arguments."""
     nums = argnums_tuple(argnums, len(args), "argnums")
@@ -248,5 +255,3 @@ def split_argnums(
 def to_arrays(leaves: Iterable[Any]) -> list[Any]:
     """Return the leaves with Python and NumPy values converted to arrays (tracers stay)."""
     return [x if isinstance(x, Array) else asarray_eager(x) for x in leaves]
-
-

@@ -101,8 +101,14 @@ def _fix(leaves: Sequence[Any], outs: Sequence[ShapedArray]) -> str:
         if aval.shape != out.shape:
             return f"start from an array of shape {out.shape}, or reduce the result to shape {aval.shape}."
         if aval.dtype != out.dtype:
-            start = "0.0" if dtypes.kind_of(out.dtype) == "f" else f"an array of dtype {dtypes.name_of(out.dtype)}"
-            return f"start with {start}, or end the body with .astype({dtypes.name_of(aval.dtype)!r})."
+            start = (
+                "0.0"
+                if dtypes.kind_of(out.dtype) == "f"
+                else f"an array of dtype {dtypes.name_of(out.dtype)}"
+            )
+            return (
+                f"start with {start}, or end the body with .astype({dtypes.name_of(aval.dtype)!r})."
+            )
     return "return the carry with the types it came in with."
 
 

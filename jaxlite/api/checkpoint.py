@@ -6,7 +6,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxlite.api.arguments import FlatFunction, abstractify, check_callable, debug_info_of, signature_of
+from jaxlite.api.arguments import (
+    FlatFunction,
+    abstractify,
+    check_callable,
+    debug_info_of,
+    signature_of,
+)
 from jaxlite.api.static_arguments import StaticSpec
 from jaxlite.higher_order.checkpoint import checkpoint_p
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
@@ -15,7 +21,7 @@ from jaxlite.transforms.stage_out import hoist_consts, stage_out
 __all__ = ["checkpoint", "checkpoint_policies", "remat"]
 
 
-class checkpoint_policies:  # noqa: N801 - JAX's name
+class checkpoint_policies:
     """What a checkpointed function may save: functions ``(primitive, *avals, **params) -> bool``."""
 
     @staticmethod
@@ -88,7 +94,12 @@ def checkpoint(
         closed = stage_out(flat, [abstractify(x) for x in leaves], info)
         hoisted, consts = hoist_consts(closed)
         outs = checkpoint_p.bind_all(
-            *consts, *leaves, jaxpr=hoisted, prevent_cse=prevent_cse, differentiated=False, policy=policy
+            *consts,
+            *leaves,
+            jaxpr=hoisted,
+            prevent_cse=prevent_cse,
+            differentiated=False,
+            policy=policy,
         )
         assert flat.out_tree is not None
         return tree_unflatten(flat.out_tree, outs)

@@ -34,7 +34,14 @@ def type_text(aval: ShapedArray) -> str:
     return f"{dtypes.name_of(aval.dtype)}[{','.join(map(str, aval.shape))}]"
 
 
-def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = None, linear: Any = None) -> Any:
+def cond(
+    pred: Any,
+    true_fun: Any,
+    false_fun: Any,
+    *operands: Any,
+    operand: Any = None,
+    linear: Any = None,
+) -> Any:
     """Return ``true_fun(*operands)`` if ``pred`` holds, else ``false_fun(*operands)``; only one runs.
 
     Args:
@@ -74,8 +81,12 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any 
     return tree_unflatten(out_tree, outs)
 
 
-def _cond_two_operands(pred: Any, true_op: Any, true_fun: Any, false_fun: Any, false_op: Any) -> Any:
-    return cond(pred, lambda ops_: true_fun(ops_[0]), lambda ops_: false_fun(ops_[1]), (true_op, false_op))
+def _cond_two_operands(
+    pred: Any, true_op: Any, true_fun: Any, false_fun: Any, false_op: Any
+) -> Any:
+    return cond(
+        pred, lambda ops_: true_fun(ops_[0]), lambda ops_: false_fun(ops_[1]), (true_op, false_op)
+    )
 
 
 def _check_predicate(pred: Any) -> None:
@@ -89,7 +100,9 @@ def _check_predicate(pred: Any) -> None:
         raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype}.")
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = None) -> Any:
+def switch(
+    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = None
+) -> Any:
     """Return ``branches[clamp(index)](*operands)``; only one branch runs.
 
     Args:
@@ -113,7 +126,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     if aval.shape:
         raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")
     if not dtypes.issubdtype(aval.dtype, np.integer):
-        raise TypeError(f"Index type must be an integer, got {index} as {dtypes.name_of(aval.dtype)}")
+        raise TypeError(
+            f"Index type must be an integer, got {index} as {dtypes.name_of(aval.dtype)}"
+        )
     branches = tuple(branches)
     if not branches:
         raise ValueError("Empty branch sequence")
@@ -170,7 +185,9 @@ def _check_branches(
                 f"{who}\n\n{_tree_difference(flats[ref], flats[i], labels[ref], labels[i])}\n"
                 f"Revise {both} so that they have the same pytree structure."
             )
-        for a, b, path in zip(staged[ref].out_avals, staged[i].out_avals, _paths(flats[ref]), strict=True):
+        for a, b, path in zip(
+            staged[ref].out_avals, staged[i].out_avals, _paths(flats[ref]), strict=True
+        ):
             if (a.shape, a.dtype) != (b.shape, b.dtype):
                 what = "shapes" if a.shape != b.shape else "dtypes"
                 at = f" at path {path}" if path else ""
@@ -206,20 +223,27 @@ def _tree_difference(a: FlatFunction, b: FlatFunction, a_label: str, b_label: st
 
 def _join_weak_types(staged: list[ClosedJaxpr]) -> list[ClosedJaxpr]:
     """Make a result weakly typed only if it is so in every branch."""
-    weak = [all(a.weak_type for a in column) for column in zip(*(s.out_avals for s in staged), strict=True)]
+    weak = [
+        all(a.weak_type for a in column)
+        for column in zip(*(s.out_avals for s in staged), strict=True)
+    ]
     return [strengthen(s, weak) for s in staged]
 
 
 def strengthen(closed: ClosedJaxpr, weak: Sequence[bool]) -> ClosedJaxpr:
     """Return ``closed`` with results converted to strong types where ``weak`` is false."""
-    if all(a.weak_type == w or not a.weak_type for a, w in zip(closed.out_avals, weak, strict=True)):
+    if all(
+        a.weak_type == w or not a.weak_type for a, w in zip(closed.out_avals, weak, strict=True)
+    ):
         return closed
     jaxpr = closed.jaxpr
 
     def run(*args: Any) -> list[Any]:
         outs = eval_closed(closed, *args)
         return [
-            o if w or not get_aval(o).weak_type else ops.convert_element_type(o, get_aval(o).dtype, False)
+            o
+            if w or not get_aval(o).weak_type
+            else ops.convert_element_type(o, get_aval(o).dtype, False)
             for o, w in zip(outs, weak, strict=True)
         ]
 

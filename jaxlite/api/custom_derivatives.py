@@ -16,7 +16,12 @@ from jaxlite.higher_order.custom_call import CustomJVP, CustomVJP
 from jaxlite.language import dtypes
 from jaxlite.language.key_paths import keystr
 from jaxlite.language.primitive import Zero, instantiate
-from jaxlite.language.pytree import tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
+from jaxlite.language.pytree import (
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_structure,
+    tree_unflatten,
+)
 from jaxlite.language.trace import get_aval, state
 from jaxlite.language.treedef import PyTreeDef
 
@@ -29,7 +34,9 @@ def _resolve(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any
         return tuple(args)
     signature = signature_of(fun)
     if signature is None:
-        raise TypeError(f"keyword arguments are not supported for {name_of(fun)}: its signature is unknown")
+        raise TypeError(
+            f"keyword arguments are not supported for {name_of(fun)}: its signature is unknown"
+        )
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     if bound.kwargs:
@@ -65,7 +72,7 @@ class _Flat:
         return tuple(to_arrays(outs))
 
 
-class custom_jvp:  # noqa: N801 - JAX's name
+class custom_jvp:
     """Decorator: give a function its forward-mode rule (from which reverse mode follows by transposition).
 
     Args:
@@ -88,7 +95,10 @@ class custom_jvp:  # noqa: N801 - JAX's name
     """
 
     def __init__(
-        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
     ) -> None:
         check_callable(fun)
         functools.update_wrapper(self, fun)
@@ -118,7 +128,9 @@ class custom_jvp:  # noqa: N801 - JAX's name
             tree = tree_structure(out)
             if not parts:
                 return out, tree_unflatten(tree, [0.0 * x for x in tree_flatten(out)[0]])
-            total = [functools.reduce(lambda a, b: a + b, column) for column in zip(*leaves, strict=True)]
+            total = [
+                functools.reduce(lambda a, b: a + b, column) for column in zip(*leaves, strict=True)
+            ]
             return out, tree_unflatten(tree, total)
 
         self.defjvp(jvp)
@@ -197,7 +209,7 @@ def _short(aval: Any) -> str:
     return f"{dtypes.name_of(aval.dtype)}[{','.join(map(str, aval.shape))}]"
 
 
-class custom_vjp:  # noqa: N801 - JAX's name
+class custom_vjp:
     """Decorator: give a function its reverse-mode rule as a pair of functions.
 
     ``f.defvjp(fwd, bwd)``: ``fwd(*args) -> (out, residuals)``, ``bwd(*nondiff, residuals, ct) -> cts`` with one
@@ -220,7 +232,10 @@ class custom_vjp:  # noqa: N801 - JAX's name
     """
 
     def __init__(
-        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnames: Sequence[str] = (),
     ) -> None:
         check_callable(fun)
         functools.update_wrapper(self, fun)
@@ -251,7 +266,9 @@ class custom_vjp:  # noqa: N801 - JAX's name
         flat = _Flat(self.fun, self.nondiff_argnums, resolved)
         residual_tree: list[PyTreeDef] = []
         call = CustomVJP(
-            self._flat_fwd(flat, residual_tree), self._flat_bwd(flat, residual_tree), name_of(self.fun)
+            self._flat_fwd(flat, residual_tree),
+            self._flat_bwd(flat, residual_tree),
+            name_of(self.fun),
         )
         outs = state.trace.process_custom(call, flat, to_arrays(flat.leaves))
         assert flat.out_tree is not None

@@ -147,7 +147,12 @@ class VJPFunction:
     """The pullback that ``vjp`` returns: maps result cotangents to argument cotangents."""
 
     def __init__(
-        self, result: Linearized, in_avals: list[ShapedArray], in_tree: PyTreeDef, out_tree: PyTreeDef, name: str
+        self,
+        result: Linearized,
+        in_avals: list[ShapedArray],
+        in_tree: PyTreeDef,
+        out_tree: PyTreeDef,
+        name: str,
     ) -> None:
         self._result, self._in_avals, self._in_tree = result, in_avals, in_tree
         self._out_tree, self._name = out_tree, name
@@ -208,7 +213,10 @@ def _linearize(
     check_callable(fun)
     leaves, in_tree = tree_flatten(tuple(primals))
     flat = FlatFunction(
-        lambda *args: fun(*args), tree_flatten((tuple(primals), {}))[1], debug_info_of(fun, primals, {}), transform
+        lambda *args: fun(*args),
+        tree_flatten((tuple(primals), {}))[1],
+        debug_info_of(fun, primals, {}),
+        transform,
     )
     avals = [abstractify(x) for x in leaves]
     nonzero = [a.to_tangent_aval().dtype != dtypes.float0 for a in avals]
@@ -221,7 +229,9 @@ def _linearize(
     return result, avals, in_tree, out_tree, aux
 
 
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()) -> Any:
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
+) -> Any:
     """Return ``fun(*primals)`` and the function from result cotangents to argument cotangents (reverse mode).
 
     Args:
@@ -289,7 +299,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     return (out, f_jvp, aux[1]()) if has_aux else (out, f_jvp)
 
 
-def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
+def linear_transpose(
+    fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
+) -> Callable[..., Any]:
     """Return the transpose of a linear function: from result cotangents to a tuple of argument cotangents.
 
     ``primals`` only give shapes and dtypes (``ShapeDtypeStruct`` will do).
@@ -301,7 +313,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     check_callable(fun)
     leaves, in_tree = tree_flatten(tuple(primals))
     flat = FlatFunction(
-        fun, tree_flatten((tuple(primals), {}))[1], debug_info_of(fun, primals, {}), "linear_transpose"
+        fun,
+        tree_flatten((tuple(primals), {}))[1],
+        debug_info_of(fun, primals, {}),
+        "linear_transpose",
     )
     avals = [abstractify(x) for x in leaves]
     closed = stage_out(flat, avals, flat.info)
@@ -309,7 +324,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     def transposed(cotangents: Any) -> Any:
         cts, tree = tree_flatten(cotangents)
         if tree != flat.out_tree:
-            raise TypeError(f"cotangent tree does not match function output, expected {flat.out_tree} but got {tree}")
+            raise TypeError(
+                f"cotangent tree does not match function output, expected {flat.out_tree} but got {tree}"
+            )
         for ct, aval in zip(cts, closed.out_avals, strict=True):
             found = abstractify(ct)
             if (found.shape, found.dtype) != (aval.shape, aval.dtype):
@@ -409,7 +426,11 @@ def _check_grad_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
                 f"but got {dtypes.name_of(dtype)}."
             )
         return
-    if dtypes.issubdtype(dtype, np.integer) or dtype == np.bool_ or isinstance(dtype, dtypes.KeyDType):
+    if (
+        dtypes.issubdtype(dtype, np.integer)
+        or dtype == np.bool_
+        or isinstance(dtype, dtypes.KeyDType)
+    ):
         if not allow_int:
             raise TypeError(
                 "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "

@@ -64,9 +64,7 @@ def jacfwd(
             columns = vmap(push, out_axes=-1)(*basis)
         for leaf in tree_flatten(columns)[0]:
             _check_output("jacfwd", leaf, holomorphic)
-        result = tree_map(
-            lambda m: _split_columns(m, arrays, tree, argnums), columns
-        )
+        result = tree_map(lambda m: _split_columns(m, arrays, tree, argnums), columns)
         return (result, kept[0]) if has_aux else result
 
     return jacobian_fun

@@ -51,7 +51,11 @@ class CacheKey:
     __slots__ = ("_hash", "avals", "in_tree", "settings", "static")
 
     def __init__(
-        self, avals: tuple[ShapedArray, ...], in_tree: PyTreeDef, static: tuple[Any, ...], settings: Any
+        self,
+        avals: tuple[ShapedArray, ...],
+        in_tree: PyTreeDef,
+        static: tuple[Any, ...],
+        settings: Any,
     ) -> None:
         self.avals, self.in_tree, self.static, self.settings = avals, in_tree, static, settings
         self._hash = hash((avals, in_tree, static, settings))
@@ -91,7 +95,13 @@ class Entry:
     def __init__(
         self, key: CacheKey, name: str, traced: ClosedJaxpr, out_tree: PyTreeDef, trace_s: float
     ) -> None:
-        self.key, self.name, self.traced, self.out_tree, self.trace_s = key, name, traced, out_tree, trace_s
+        self.key, self.name, self.traced, self.out_tree, self.trace_s = (
+            key,
+            name,
+            traced,
+            out_tree,
+            trace_s,
+        )
         self.closed, self.consts = hoist_consts(traced)
         self.arg_names = traced.jaxpr.debug_info.arg_names
         self.compile_s = 0.0
@@ -161,7 +171,9 @@ def cache_of(fun: Any, options: Any) -> FunctionCache:
         # Each access makes a new bound method; the pair inside is what stays the same.
         owner, options = fun.__self__, (fun.__func__, options)
     try:
-        if type(owner).__hash__ is not object.__hash__ and not isinstance(owner, types.FunctionType):
+        if type(owner).__hash__ is not object.__hash__ and not isinstance(
+            owner, types.FunctionType
+        ):
             return FunctionCache()  # equal but distinct owners must not share a trace
         table = _by_function.setdefault(owner, {})
         return table.setdefault(options, FunctionCache())
@@ -440,7 +452,11 @@ def jit(
 def is_user_code(fun: Any) -> bool:
     """Say whether ``fun`` is written by the user (its captured values are worth recording)."""
     code = code_of(fun)
-    return code is not None and is_user_file(code.co_filename) and not code.co_filename.startswith("<jit cell")
+    return (
+        code is not None
+        and is_user_file(code.co_filename)
+        and not code.co_filename.startswith("<jit cell")
+    )
 
 
 def clear_caches() -> None:

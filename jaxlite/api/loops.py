@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxlite.api.arguments import FlatFunction, abstractify, check_callable, debug_info_of, to_arrays
+from jaxlite.api.arguments import (
+    FlatFunction,
+    abstractify,
+    check_callable,
+    debug_info_of,
+    to_arrays,
+)
 from jaxlite.api.carry import check_carry, promote_weak_carry
 from jaxlite.api.control_flow import strengthen
 from jaxlite.api.vmap import vmap
@@ -34,12 +40,16 @@ def _stage(
 ) -> tuple[ClosedJaxpr, PyTreeDef, FlatFunction]:
     in_tree = tree_flatten((tuple(args), {}))[1]
     flat = FlatFunction(fun, in_tree, debug_info_of(fun, args, {}), transform)
-    closed = stage_out(flat, [x if hasattr(x, "str_short") else get_aval(x) for x in leaves], flat.info)
+    closed = stage_out(
+        flat, [x if hasattr(x, "str_short") else get_aval(x) for x in leaves], flat.info
+    )
     assert flat.out_tree is not None
     return closed, flat.out_tree, flat
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
     """Return the first carry for which ``cond_fun`` is false, starting from ``init_val``.
 
     Args:
@@ -64,7 +74,9 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     leaves, tree = tree_flatten(init_val)
     leaves = to_arrays(leaves)
     leaves, body, flat = promote_weak_carry(
-        lambda xs: _stage(body_fun, (tree_unflatten(tree, xs),), xs, "while_loop"), leaves, len(leaves)
+        lambda xs: _stage(body_fun, (tree_unflatten(tree, xs),), xs, "while_loop"),
+        leaves,
+        len(leaves),
     )
     check_carry("while_loop", flat, tree, body, len(leaves), leaves, flat.out_tree)
     cond, cond_tree, _ = _stage(cond_fun, (tree_unflatten(tree, leaves),), leaves, "while_cond")
@@ -89,11 +101,18 @@ def _check_condition(cond: ClosedJaxpr, tree: PyTreeDef) -> None:
         raise TypeError(f"cond_fun must return a boolean scalar, but got pytree {tree}.")
     (aval,) = cond.out_avals
     if aval.shape or aval.dtype != np.bool_:
-        raise TypeError(f"cond_fun must return a boolean scalar, but got output type(s) [{aval!r}].")
+        raise TypeError(
+            f"cond_fun must return a boolean scalar, but got output type(s) [{aval!r}]."
+        )
 
 
 def fori_loop(
-    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
 ) -> Any:
     """Return the carry after ``for i in range(lower, upper): carry = body_fun(i, carry)``.
 
@@ -125,7 +144,9 @@ def fori_loop(
         start, stop = int(_concrete(lower)), int(_concrete(upper))
         return _fori_scan(start, max(stop - start, 0), body_fun, init_val, dtype)
     if unroll is not None:
-        raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known.")
+        raise ValueError(
+            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
+        )
 
     def cond(state: Any) -> Any:
         return ops.lt(state[0], state[1])
@@ -151,7 +172,9 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any, Any]:
     pair = [abstractify(x) for x in (lower, upper)]
     low, high = pair
     if low.shape or high.shape:
-        raise TypeError(f"lower and upper arguments to fori_loop must be scalars, got {low} and {high}")
+        raise TypeError(
+            f"lower and upper arguments to fori_loop must be scalars, got {low} and {high}"
+        )
     if not all(dtypes.issubdtype(a.dtype, np.integer) for a in pair):
         if low.dtype != high.dtype:
             raise TypeError(
@@ -239,7 +262,12 @@ def scan(
 
     leaves, body, flat = promote_weak_carry(trace, leaves, len(leaves))
     children = flat.out_tree.children() if flat.out_tree is not None else []
-    if flat.out_tree is None or flat.out_tree.node_data() is None or flat.out_tree.node_data()[0] is not tuple or len(children) != 2:
+    if (
+        flat.out_tree is None
+        or flat.out_tree.node_data() is None
+        or flat.out_tree.node_data()[0] is not tuple
+        or len(children) != 2
+    ):
         avals = tree_unflatten(flat.out_tree, [a.str_short() for a in body.out_avals])
         raise TypeError(f"scan body output must be a pair, got {avals}.")
     check_carry("scan", flat, tree, body, len(leaves), leaves, children[0])
@@ -299,7 +327,9 @@ def _scan_in_python(f: Any, init: Any, xs: Any, n: int, reverse: bool) -> Any:
     if reverse:
         ys.reverse()
     if not ys:
-        raise ValueError("zero-length scan is not supported in disable_jit() mode because the output type is unknown.")
+        raise ValueError(
+            "zero-length scan is not supported in disable_jit() mode because the output type is unknown."
+        )
     stacked = tree_map(lambda *cols: _stack(cols), *ys)
     return carry, stacked
 
@@ -311,7 +341,7 @@ def _stack(rows: Sequence[Any]) -> Any:
     return ops.concatenate([ops.broadcast_in_dim(a, (1, *shape), kept) for a in arrays], 0)
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001 - JAX's name
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Return ``f`` applied to each element along the first axis of ``xs``, one after the other.
 
     Like ``vmap`` but in sequence: less memory, and ``cond`` stays a branch. ``batch_size`` maps that many at once.
@@ -354,7 +384,9 @@ def _rows(x: Any, start: int, stop: int) -> Any:
     return ops.slice(x, (start,) + (0,) * (len(shape) - 1), (stop, *shape[1:]))
 
 
-def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
     """Return all prefixes combined by the associative ``fn``, in O(log n) steps of whole-array operations.
 
     Args:

@@ -1,5 +1,4 @@
-"""Static arguments of a jitted function: which ones, their values in the cache key, and back again.
-"""
+"""Static arguments of a jitted function: which ones, their values in the cache key, and back again."""
 
 from __future__ import annotations
 
@@ -94,7 +93,9 @@ class StaticSpec:
         names = _as_tuple(argnames, str, "donate_argnames")
         both = set(nums) & set(self.nums)
         if both:
-            raise ValueError(f"static_argnums {self.nums} and donate_argnums {nums} cannot intersect.")
+            raise ValueError(
+                f"static_argnums {self.nums} and donate_argnums {nums} cannot intersect."
+            )
         both_names = set(names) & set(self.names)
         if both_names:
             raise ValueError(

@@ -6,7 +6,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxlite.api.arguments import FlatFunction, arg_names_of, check_callable, debug_info_of, to_arrays
+from jaxlite.api.arguments import (
+    FlatFunction,
+    arg_names_of,
+    check_callable,
+    debug_info_of,
+    to_arrays,
+)
 from jaxlite.language import dtypes
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
 from jaxlite.language.pytree_prefix import flatten_axes
@@ -111,8 +117,10 @@ def _mapped_size(
         sizes_all = {s for s, _ in sizes}
     if not sizes_all:
         if not leaves:
-            raise ValueError("vmap wrapped function must be passed at least one argument containing an array, "
-                             f"got empty *args={tuple(args)} and **kwargs={kwargs}")
+            raise ValueError(
+                "vmap wrapped function must be passed at least one argument containing an array, "
+                f"got empty *args={tuple(args)} and **kwargs={kwargs}"
+            )
         raise ValueError(
             "vmap must have at least one non-None value in in_axes or axis_size must be specified"
         )
@@ -149,12 +157,12 @@ def _place(out: Any, dim: int | None, wanted: Any, size: int) -> Any:
             )
         return to_arrays([out])[0]
     if not isinstance(wanted, int):
-        raise TypeError(f"vmap out_axes must be an int, None, or a pytree of them, but got {wanted}.")
+        raise TypeError(
+            f"vmap out_axes must be an int, None, or a pytree of them, but got {wanted}."
+        )
     rank = get_aval(out).ndim + (dim is None)
     if not -rank <= wanted < rank:
-        raise ValueError(
-            f"axis {wanted} is out of bounds for array of dimension {rank}"
-        )
+        raise ValueError(f"axis {wanted} is out of bounds for array of dimension {rank}")
     target = wanted + rank if wanted < 0 else wanted
     if dim is None:
         return move_batch_dim(bdim_at_front(out, None, size), 0, target)

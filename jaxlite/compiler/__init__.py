@@ -4,11 +4,12 @@ Purpose: turn equations on whole arrays into few loop nests that read and write 
 possible. Text and data only: nothing here touches a device, LLVM or CuPy.
 
 Files, in reading order: ``optimise`` (jaxpr to jaxpr; rules in ``simplify``, constants in ``fold``,
-equality in ``structure``), ``fuse`` (equations to groups; data in ``plan``, how operands are read in
-``access``), ``lower`` (groups to kernels and steps), ``plan_memory`` (temps to workspace offsets),
-``emit_llvm`` (kernels to text). Below ``lower``: ``pull`` (one element through its producers),
-``index`` (index arithmetic in normal form), ``schedule`` (where each shared value is computed),
-``lower_nest`` (loops, reductions, rows), ``lower_dot``, ``lower_scatter``, ``lower_control``.
+equality in ``structure``), ``fuse`` (equations to groups; data in ``plan``, how operands are read
+in ``access``), ``lower`` (groups to kernels and steps), ``plan_memory`` (temps to workspace
+offsets), ``emit_llvm`` (kernels to text). Below ``lower``: ``pull`` (one element through its
+producers), ``index`` (index arithmetic in normal form), ``schedule`` (where each shared value is
+computed), ``lower_nest`` (loops, reductions, rows), ``lower_dot``, ``lower_scatter``,
+``lower_control``.
 
 Decisions. *Pull*: a kernel is made by asking for one element of its result; producers answer with
 expressions of their operands' elements, so slices, pads, broadcasts and gathers are index maps and
@@ -17,6 +18,6 @@ cost no memory. Expressions are hash-consed, so sharing needs no bookkeeping unt
 on who reads it. *Heights instead of path searches*: a group's height is its distance from the
 results; groups of equal height cannot depend on each other, which keeps merging linear in time and
 free of cycles. *Every boundary has a reason* (``FusionBarrier``), shown to users as it is.
-Rejected: a cost model that tries plans (slow to compile, hard to explain), and one loop per equation
-merged afterwards (index maps would need their own rewriting).
+Rejected: a cost model that tries plans (slow to compile, hard to explain), and one loop per
+equation merged afterwards (index maps would need their own rewriting).
 """

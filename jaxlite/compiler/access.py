@@ -1,8 +1,9 @@
-"""How an equation reads its operands. In: an equation. Out: for each read, which result axes it follows.
+"""How an equation reads its operands. In: an equation. Out: which result axes each read follows.
 
-A read is a tuple with one entry per operand axis of size other than 1: the result axis (counted among
-those of size other than 1) whose index it uses. ``OPAQUE`` stands for everything else (reversed, split,
-gathered). ``broadcast_in_dim`` from ``[4]`` to ``[3,4]`` reads ``(1,)``; a sum reads nothing this way.
+A read is a tuple with one entry per operand axis of size other than 1: the result axis (counted
+among those of size other than 1) whose index it uses. ``OPAQUE`` stands for everything else
+(reversed, split, gathered). ``broadcast_in_dim`` from ``[4]`` to ``[3,4]`` reads ``(1,)``; a sum
+reads nothing this way.
 
 Also here: what an equation costs, and what kind of group it starts.
 """
@@ -29,7 +30,8 @@ _KERNEL_DTYPES = frozenset(
     + [np.dtype(dtypes.bfloat16)]
 )
 _BLAS_DTYPES = frozenset(np.dtype(t) for t in ("float32", "float64", "complex64", "complex128"))
-#: Multiply-adds up to which a matrix product is a loop nest of ours: a BLAS call costs about as much.
+#: Multiply-adds up to which a matrix product is a loop nest of ours: a BLAS call costs about as
+#: much.
 SMALL_DOT = 8192
 
 #: Cost of one element relative to an addition; 1 if not listed.

@@ -1,7 +1,8 @@
-"""What lowering one jaxpr needs to know. In: a plan and where its inputs lie. Out: steps, buffers, kernels.
+"""What lowering one jaxpr needs to know. In: a plan, places of its inputs. Out: steps and buffers.
 
-A ``Builder`` belongs to a program: its buffers, its distinct kernels, its constants. A ``Block`` belongs to
-one jaxpr in it (the main one or the body of a loop): where each var lies and the steps made so far.
+A ``Builder`` belongs to a program: its buffers, its distinct kernels, its constants. A ``Block``
+belongs to one jaxpr in it (the main one or the body of a loop): where each var lies and the steps
+made so far.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Groups while they grow. In: decisions of ``fuse``. Out: clusters in an order without cycles.
 
 ``height`` is a cluster's distance from the results: higher than all clusters that read from it. It
-answers "may these be one?" without searching for paths: clusters of equal height do not depend on each
-other, and a cluster that reads nobody's results can be raised freely.
+answers "may these be one?" without searching for paths: clusters of equal height do not depend on
+each other, and a cluster that reads nobody's results can be raised freely.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_INPUTS = 48
 
 
 class Opaque:
-    """Some index expression that is not just a choice of loop axes; equal ones are the same object."""
+    """An index that is not just a choice of loop axes; equal ones are the same object."""
 
     __slots__ = ("evaluations",)
 
@@ -34,7 +34,7 @@ Place: TypeAlias = "tuple[int, ...] | Opaque"
 
 
 class Use(NamedTuple):
-    """A reader of a value: where it reads, whether inside a sweep over reduced axes, or from memory."""
+    """A reader of a value: where it reads, inside a sweep over reduced axes or not, or from memory."""
 
     cluster: Cluster
     place: Place
@@ -220,7 +220,7 @@ class Clusters:
                 self._merge(target, cluster)
 
     def merge_scalars(self) -> None:
-        """Merge kernels of single elements: the state of a scalar loop is one kernel, not one each."""
+        """Merge kernels of single elements: the state of a scalar loop is one kernel."""
         by_height: dict[int, Cluster] = {}
         for cluster in self.all:
             if cluster.merged_into is None and cluster.kind == "nest" and not cluster.axes:

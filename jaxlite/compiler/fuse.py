@@ -5,8 +5,8 @@ groups stored; every value that crosses groups has a ``FusionBarrier``.
 
 Equations are visited from the last to the first, so all readers of a value are known when it is
 decided: *inline* (it exists in registers, inside each reader's kernel), *store within a reader* (an
-extra result of the same loop) or *store in a kernel of its own*. An expensive value is never computed
-more often than it has elements; index maps and cheap arithmetic may be.
+extra result of the same loop) or *store in a kernel of its own*. An expensive value is never
+computed more often than it has elements; index maps and cheap arithmetic may be.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class _Fuser:
         self.inline(position, eqn, home, [Use(home, place, False)])
 
     def alias_instead(self, eqn: JaxprEqn, var: Var) -> None:
-        """If ``var`` only renames the shape of another value and needs memory, hand its readers on."""
+        """If ``var`` is another value under a new shape and needs memory, hand its readers on."""
         uses = self.graph.uses_of(var)
         needed = var in self.outputs or any(u.is_memory for u in uses)
         if not needed or not self.is_on or not _is_renaming(eqn):
@@ -218,7 +218,7 @@ class _Fuser:
     # --- reductions ---
 
     def visit_reduction(self, position: int, eqn: JaxprEqn) -> None:
-        """Put a reduction into a reader's kernel (as its beginning, or as a sweep), or start one."""
+        """Put a reduction into a reader's kernel, as its beginning or as a sweep, or start one."""
         (var,) = eqn.outvars
         graph = self.graph
         self.merge_readers(var)
@@ -396,10 +396,10 @@ def _is_renaming(eqn: JaxprEqn) -> bool:
 
 
 def reduction_domain(eqn: JaxprEqn) -> tuple[list[int], tuple[int, ...]]:
-    """Return the iteration shape of a reduction or small product, and which of its axes are reduced.
+    """Return the iteration shape of a reduction or small product, and its reduced axes.
 
-    Axes of size 1 are left out. A product whose right operand is contiguous along its free axis has the
-    contracted axes before that one, so that the innermost loop runs along memory.
+    Axes of size 1 are left out. A product whose right operand is contiguous along its free axis has
+    the contracted axes before that one, so that the innermost loop runs along memory.
     """
     if eqn.primitive.name != "dot_general":
         shape, axes = eqn.invars[0].aval.shape, eqn.params["axes"]

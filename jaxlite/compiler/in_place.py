@@ -1,8 +1,8 @@
-"""Which copies are not needed. In: steps. Out: fewer steps, some writing where a copy would have gone.
+"""Which copies are not needed. In: steps. Out: fewer steps, writing where a copy would have gone.
 
-``Copy(a, b)`` at the end of a body can go if the step that makes ``a`` may write ``b`` at once: nobody
-reads the old ``b`` after that step, and the step itself reads an element of the old ``b`` only before
-it writes that same element.
+``Copy(a, b)`` at the end of a body can go if the step that makes ``a`` may write ``b`` at once:
+nobody reads the old ``b`` after that step, and the step itself reads an element of the old ``b``
+only before it writes that same element.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def drop_copies(steps: list[Step], n_copies: int) -> list[Step]:
 
 
 def _write_directly(body: list[Step], temp: View, state: View) -> list[Step] | None:
-    """Return the body with ``state`` in place of ``temp``, or None if an old value would be lost."""
+    """Return the body with ``state`` for ``temp``, or None if an old value would be lost."""
     touching = [n for n, s in enumerate(body) if _touches(s, temp.buffer)]
     if not touching:
         return None
@@ -181,10 +181,10 @@ def _is_safe(step: Launch, temp: View, state: View) -> bool:
 
 
 def reads_before_write(body: Sequence[ir.Stmt], source: str, target: str) -> bool:
-    """Say whether every load of ``source`` comes before the store to ``target`` of the same element.
+    """Say whether each element of ``source`` is loaded before that of ``target`` is stored.
 
-    True for a body without loops that stores last, and for a single loop nest whose loads of ``source``
-    have the index of the only store to ``target``.
+    True for a body without loops that stores last, and for a single loop nest whose loads of
+    ``source`` have the index of the only store to ``target``.
     """
     whole = body
     while True:

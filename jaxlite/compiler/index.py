@@ -1,9 +1,9 @@
-"""Index arithmetic in normal form. In: expressions over loop indices with known ranges. Out: simpler ones.
+"""Index arithmetic in normal form. In: expressions over loop indices. Out: simpler ones.
 
-An index is a sum ``3*i + j + 5`` of terms with integer factors, plus terms that are opaque (a gathered
-index, a division that stays). Normalising makes loads comparable ("is this contiguous?"), folds the
-``div``/``rem`` pairs that reshapes leave behind, and decides the comparisons of pads and concatenates on
-the part of the domain where they are known::
+An index is a sum ``3*i + j + 5`` of terms with integer factors, plus terms that are opaque (a
+gathered index, a division that stays). Normalising makes loads comparable ("is this contiguous?"),
+folds the ``div``/``rem`` pairs that reshapes leave behind, and decides the comparisons of pads and
+concatenates on the part of the domain where they are known::
 
     (i*12 + j) div 12, j < 12        ->  i
     (x div 7)*7 + x rem 7            ->  x
@@ -59,8 +59,10 @@ class Normaliser:
     """Rewrites expressions under the assumption that each index lies in its range.
 
     Args:
-        ranges: for each loop index (an ``index`` expression), its inclusive range; outer loops first.
-        substitute: what an index becomes in the result (for loops that start above 0 or are collapsed).
+        ranges: for each loop index (an ``index`` expression), its inclusive range; outer loops
+            first.
+        substitute: what an index becomes in the result (for loops that start above 0 or are
+            collapsed).
     """
 
     def __init__(
@@ -71,8 +73,8 @@ class Normaliser:
         self.substitute = substitute or {}
         self.memo: dict[ir.Expr, ir.Expr] = {}
         self._forms: dict[ir.Expr, Form] = {}
-        #: Forms of results. Apart from ``_forms``: after a substitution the same expression means another
-        #: value in a result than in an argument (``i rem 2`` over a loop that starts at 1).
+        #: Forms of results. Apart from ``_forms``: after a substitution the same expression means
+        #: another value in a result than in an argument (``i rem 2`` over a loop that starts at 1).
         self._atoms: dict[ir.Expr, Form] = {}
         self._range_memo: dict[ir.Expr, Range] = {}
         #: Every index sum that occurs in the results, for the choice of loops.
@@ -262,7 +264,7 @@ class Normaliser:
         return low, high
 
     def sum_of(self, form: Form) -> ir.Expr:
-        """Return the expression of a sum: outer loop indices first, so that partial sums can be hoisted."""
+        """Return the expression of a sum: outer indices first, so that partial sums can be hoisted."""
         order = self.order
         total: ir.Expr | None = None
         terms = sorted(form.terms.items(), key=lambda item: order.get(item[0], -1))
@@ -280,7 +282,7 @@ class Normaliser:
 
 
 def _merge_div_rem(normaliser: Normaliser, form: Form) -> Form:
-    """Replace ``k*c*(x div c) + k*(x rem c)`` by ``k*x``: what splitting and joining an axis leaves."""
+    """Replace ``k*c*(x div c) + k*(x rem c)``, which split and joined axes leave, by ``k*x``."""
     for term, factor in tuple(form.terms.items()):
         if term.kind != "binary" or term.attrs[0] != "rem" or term.args[1].kind != "const":
             continue
@@ -304,7 +306,7 @@ def _is_rem_of(y: ir.Expr, x: ir.Expr, divisor: int) -> bool:
 
 
 def _wrap(value: int) -> int:
-    """Return ``value`` modulo 2**64: a user's i64 arithmetic wraps, an index never gets that far."""
+    """Return ``value`` modulo 2**64: a user's i64 arithmetic wraps, indices stay small."""
     return (value + 2**63) % 2**64 - 2**63
 
 
@@ -332,7 +334,7 @@ def _fold_logic(op: str, x: ir.Expr, y: ir.Expr) -> ir.Expr:
 
 
 class Renamer:
-    """Gives the loops of a nest new indices: adjacent loops that every sum runs through in one go are one.
+    """Gives the loops of a nest new indices: loops that every sum runs through in one go are one.
 
     ``i*4 + j`` with ``j < 4`` is ``f`` with one loop over ``f``.
     """

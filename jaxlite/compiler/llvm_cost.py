@@ -81,6 +81,11 @@ class Costs:
                 assert_never(step)
 
 
+def loop_ns(loop: For) -> float:
+    """Return the estimated time of ``loop``."""
+    return _block_ns((loop,), set())
+
+
 def _block_ns(body: tuple[Stmt, ...], seen: set[Expr]) -> float:
     total = 0.0
     for s in body:

@@ -32,6 +32,7 @@ class Facts:
     loaded: frozenset[str]
     assigned: tuple[str, ...]  # accumulators, in order of first use
     declared: frozenset[str]
+    names: frozenset[str]  # of Let and Acc that are read
     has_set: bool
     has_if: bool
     has_loop: bool
@@ -56,10 +57,12 @@ def facts_of(body: tuple[Stmt, ...]) -> Facts:
                 values.append(condition)
             case For():
                 pass
+    nodes = list(_distinct([*values, *addresses]))
     assigned = dict.fromkeys(s.name for s in all_statements if isinstance(s, (Combine, Set)))
     return Facts(
         stored=frozenset(s.buffer for s in all_statements if isinstance(s, Store)),
-        loaded=frozenset(e.attrs[0] for e in _distinct([*values, *addresses]) if e.kind == "load"),
+        loaded=frozenset(e.attrs[0] for e in nodes if e.kind == "load"),
+        names=frozenset(e.attrs[0] for e in nodes if e.kind == "name"),
         assigned=tuple(assigned),
         declared=frozenset(s.name for s in all_statements if isinstance(s, Acc)),
         has_set=any(isinstance(s, Set) for s in all_statements),
@@ -95,42 +98,43 @@ def _distinct(roots: Iterable[Expr], into_addresses: bool = True) -> Iterator[Ex
 
 @dataclass(frozen=True, slots=True)
 class VectorPlan:
-    """``main`` elements run in pieces of ``lanes``; the last starts at ``clamp`` if that is set."""
+    """The first ``main`` of n elements run in pieces of ``lanes``, then there is a tail.
+
+    ``clamped``: the last piece of the main part is moved back to end at n, and there is no tail.
+    """
 
     lanes: int
     main: int
-    clamp: int | None
-    tail: Literal["none", "overlap", "scalar"]
-    rest: int
+    clamped: bool = False
+    tail: Literal["none", "overlap", "narrower"] = "none"
 
 
 def plan_vector_loop(
     target: Target,
-    loop: For,
+    n: int,
     facts: Facts,
     combiners: AbstractSet[str | None],
     reads_stored: bool,
     ranges: Ranges,
 ) -> VectorPlan | None:
-    """Return how to cut ``loop``, None if it has to run as scalars."""
+    """Return how to cut a loop of ``n`` iterations, None if it has to run as scalars."""
     sets_outer = facts.has_set and any(n not in facts.declared for n in facts.assigned)
     if facts.has_if or (sets_outer and None in combiners):
         return None
-    n = loop.extent
-    lanes = _lanes(target, loop, facts, bool(combiners), ranges)
+    lanes = _lanes(target, n, facts, bool(combiners), ranges)
     if lanes < 2:
         return None
-    rest = n % lanes
-    if rest == 0:
-        return VectorPlan(lanes, n, None, "none", 0)
+    main = n - n % lanes
+    if main == n:
+        return VectorPlan(lanes, n)
     if reads_stored:
-        return VectorPlan(lanes, n - rest, None, "scalar", rest)
+        return VectorPlan(lanes, main, tail="narrower")
     if combiners <= _IDEMPOTENT:
-        return VectorPlan(lanes, n, n - lanes, "none", 0)
-    return VectorPlan(lanes, n - rest, None, "overlap", rest)
+        return VectorPlan(lanes, n, clamped=True)
+    return VectorPlan(lanes, main, tail="overlap")
 
 
-def _lanes(target: Target, loop: For, facts: Facts, reduces: bool, ranges: Ranges) -> int:
+def _lanes(target: Target, n: int, facts: Facts, reduces: bool, ranges: Ranges) -> int:
     """Choose a power of two: registers of the widest element type, several if the body is small."""
     widest, work, calls = 1, 0, 0
     for e in _distinct(facts.values, into_addresses=False):
@@ -140,10 +144,10 @@ def _lanes(target: Target, loop: For, facts: Facts, reduces: bool, ranges: Range
     lanes = target.vector_bits // 8 // widest
     if calls == 0 and work <= _SMALL_BODY:
         factor = 4 if reduces or facts.has_loop else 2
-        while factor > 1 and loop.extent < 2 * factor * lanes:
+        while factor > 1 and n < 2 * factor * lanes:
             factor //= 2
         lanes *= factor
-    while lanes > loop.extent:
+    while lanes > n:
         lanes //= 2
     return lanes
 

@@ -1,7 +1,7 @@
-"""Stage 5 of 7, lower. In: ``FusionPlan``. Out: ``Program``: kernels and the steps that run them. Next: ``plan_memory.py``.
+"""Stage 5 of 7, lower. In: ``FusionPlan``. Out: ``Program``. Next: ``plan_memory.py``.
 
-Invariant: every var that a group stores has one place in memory; results of the program are stored where
-the caller wants them, without a copy, unless the same value is wanted twice or is an input.
+Invariant: every var that a group stores has one place in memory; results of the program are stored
+where the caller wants them, without a copy, unless the same value is wanted twice or is an input.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def lower(plan: FusionPlan, name: str = "main") -> tuple[Program, list[Any]]:
 def lower_plan(
     block: Block, ins: Sequence[View], consts: Sequence[View], outs: Sequence[View]
 ) -> list[Step]:
-    """Return the steps of one jaxpr that reads ``ins`` and writes ``outs`` (views of the right shapes)."""
+    """Return the steps of one jaxpr that reads ``ins`` and writes ``outs``."""
     jaxpr = block.plan.closed.jaxpr
     block.views.update(zip(jaxpr.invars, ins, strict=True))
     block.views.update(zip(jaxpr.constvars, consts, strict=True))

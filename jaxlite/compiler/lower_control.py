@@ -1,9 +1,9 @@
-"""Control flow becomes steps that contain steps. In: a while, scan or cond equation. Out: Loop, While, Branch.
+"""Control flow becomes steps that contain steps. In: while, scan, cond. Out: Loop, While, Branch.
 
-The state of a loop lies in memory: in the results themselves, which start as copies of the initial values.
-A step reads row ``n`` of a scanned array through a view and writes row ``n`` of a stacked result the
-same way, so nothing is copied. New state goes to temps first and is copied over the old one, except where
-``in_place`` shows that nobody reads the old value any more.
+The state of a loop lies in memory: in the results themselves, which start as copies of the initial
+values. A step reads row ``n`` of a scanned array through a view and writes row ``n`` of a stacked
+result the same way, so nothing is copied. New state goes to temps first and is copied over the old
+one, except where ``in_place`` shows that nobody reads the old value any more.
 """
 
 from __future__ import annotations

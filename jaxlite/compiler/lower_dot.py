@@ -1,7 +1,8 @@
-"""Matrix products by BLAS. In: a dot_general equation. Out: a ``gemm`` call, and copies where BLAS needs them.
+"""Matrix products by BLAS. In: dot_general. Out: a ``gemm`` call, and copies where BLAS needs them.
 
-``dot_general`` is a batch of matrix products if the axes of each operand lie in memory as (batch, free,
-contracted) or (batch, contracted, free); an operand that does not is copied into that order first.
+``dot_general`` is a batch of matrix products if the axes of each operand lie in memory as (batch,
+free, contracted) or (batch, contracted, free); an operand that does not is copied into that order
+first.
 """
 
 from __future__ import annotations

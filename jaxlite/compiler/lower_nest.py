@@ -1,9 +1,9 @@
-"""Groups of kinds loop, reduce and row become loop nests. In: ``Group``. Out: ``Draft`` of a kernel.
+"""Groups of kind loop become loop nests. In: ``Group``. Out: ``Draft`` of a kernel.
 
-Every element of the domain is visited once per sweep. A kernel without reductions has one sweep; the
-sweeps of reductions are in ``lower_reduce``. Comparisons with an index (pads, concatenates) are decided
-by cutting the domain into pieces; adjacent axes that every access runs through in one go become one
-loop, so an elementwise kernel on ``[4096,1024]`` is one flat vector loop.
+Every element of the domain is visited once per sweep. A kernel without reductions has one sweep;
+the sweeps of reductions are in ``lower_reduce``. Comparisons with an index (pads, concatenates) are
+decided by cutting the domain into pieces; adjacent axes that every access runs through in one go
+become one loop, so an elementwise kernel on ``[4096,1024]`` is one flat vector loop.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class StoreSpec:
 
 @dataclass(slots=True)
 class Nest:
-    """The state of lowering one group. ``index[a]`` is the position along axis ``a`` of the domain."""
+    """The state of lowering one group; ``index[a]`` is the place along axis ``a`` of the domain."""
 
     group: Group
     puller: Puller
@@ -101,7 +101,7 @@ class Nest:
         return param
 
     def visit(self, eqn: JaxprEqn) -> None:
-        """Make the expressions of an inlined equation's result, so that later ones find theirs at once.
+        """Make the expressions of an inlined equation's result; later equations find them.
 
         Without it the pull rules of a long chain would call each other to the depth of the chain.
         """
@@ -196,7 +196,7 @@ def cut(normaliser: Normaliser, loops: Sequence[tuple[ir.Expr, int]]) -> list[Pi
 
 
 def piece_normaliser(loops: Sequence[tuple[ir.Expr, int]], piece: Piece) -> Normaliser:
-    """Return a normaliser for one part of the domain; its loops start at 0, axes of one element vanish."""
+    """Return a normaliser for one part of the domain, whose loops start at 0."""
     ranges = {i: (0, high - low) for (i, _), (low, high) in zip(loops, piece, strict=True)}
     substitute = {}
     for (i, _), (low, high) in zip(loops, piece, strict=True):

@@ -1,8 +1,8 @@
 """Kernels whose elements must be made in order. In: ``Group``. Out: ``Draft``, or steps of a block.
 
-Cumulative operations run along one axis with an accumulator (or with whole rows of accumulators, if that
-axis is not the last). Scatters and updates copy the operand, then overwrite parts of the copy in order;
-if nobody else needs the operand, ``plan_memory`` turns the copy into working in place.
+Cumulative operations run along one axis with an accumulator (or with whole rows of accumulators, if
+that axis is not the last). Scatters and updates copy the operand, then overwrite parts of the copy
+in order; if nobody else needs the operand, ``plan_memory`` turns the copy into working in place.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def identity_of(combiner: str, dtype: np.dtype[Any]) -> Any:
 
 
 def _start(block: Block, group: Group, eqn: JaxprEqn, nest: Nest) -> list[ir.Stmt]:
-    """Bring the operand into the output: by a copy, or by loops if a map of this kernel makes it."""
+    """Bring the operand into the output: by a copy, or by loops if this kernel makes it."""
     operand = eqn.invars[0]
     (var,) = eqn.outvars
     shape = var.aval.shape

@@ -4,8 +4,9 @@ Four shapes of loop nest, chosen by where the reduced axes lie and how long they
 
 *written out* (at most 8 elements are combined): one loop over the kept axes, no accumulator;
 *rows* (the last axis is reduced): for each kept element, one vector loop per sweep, in registers;
-*blocks* (everything is reduced, and it is long): rows of a fixed length in parallel, then their sum;
-*columns* (the last axis is kept): a block of accumulators in memory, vector loops along the last axis.
+*blocks* (everything is reduced, and it is long): rows of a fixed length in parallel, then their
+sum; *columns* (the last axis is kept): a block of accumulators in memory, vector loops along the
+last axis.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ def steps_of(
 ) -> ir.Expr:
     """Return the result of a reduction; ``found(combiner, init, element)`` accumulates one value.
 
-    ``index`` is the position in the group's domain. argmax needs two accumulations: the extremum, then
-    the first place where it (or a NaN) stands.
+    ``index`` is the position in the group's domain. argmax needs two accumulations: the extremum,
+    then the first place where it (or a NaN) stands.
     """
     primitive: Any = eqn.primitive
     operands = tuple([Operand(nest.puller, a) for a in eqn.invars])
@@ -208,7 +209,7 @@ def _fold_points(
     found_before: list[ir.Expr] = []
 
     def result(n_known: int) -> ir.Expr:
-        """Run the steps of every point up to accumulation number ``n_known`` and combine that one."""
+        """Run the steps of every point up to accumulation ``n_known`` and combine that one."""
         elements: list[ir.Expr] = []
         combiners: list[str] = []
 
@@ -400,7 +401,7 @@ def row_statements(
 
 
 def around(loops: Sequence[LoopSpec], body: list[ir.Stmt]) -> list[ir.Stmt]:
-    """Return loops around a body, with each ``Let`` in the outermost loop that knows its indices."""
+    """Return loops around a body, each ``Let`` in the outermost loop that knows its indices."""
     level_of = {loop.index.attrs[0]: n + 1 for n, loop in enumerate(loops)}
     depth = len(loops)
     levels: list[list[ir.Stmt]] = [[] for _ in range(depth + 1)]
@@ -500,7 +501,7 @@ def substituted(root: ir.Expr, names: dict[ir.Expr, ir.Expr]) -> ir.Expr:
 
 
 class Columns(Sweeps):
-    """The last axis is kept: accumulators of a block of columns lie in memory, rows are added to them."""
+    """The last axis is kept: rows are added to a block of accumulators in memory."""
 
     def __init__(self, nest: Nest) -> None:
         group = nest.group

@@ -1,10 +1,11 @@
-"""Stage 4 of 7, optimise. In: a closed jaxpr. Out: a closed jaxpr with the same results and fewer equations.
+"""Stage 4 of 7, optimise. In: a closed jaxpr. Out: one with the same results and fewer equations.
 
 Invariant: results are bit for bit the same, effects stay and keep their order. Next: ``fuse.py``.
 
-One walk forwards: calls are replaced by their bodies, equations on literals are computed, exact algebra is
-applied (``simplify``), and an equation that was there before is not done again. One walk backwards drops
-what nobody needs (``prune`` does so inside loops). Bodies of control flow are optimised the same way::
+One walk forwards: calls are replaced by their bodies, equations on literals are computed, exact
+algebra is applied (``simplify``), and an equation that was there before is not done again. One walk
+backwards drops what nobody needs (``prune`` does so inside loops). Bodies of control flow are
+optimised the same way::
 
     b = mul a 1.0; c = neg b; d = neg c; e = sin d; f = sin a   ->   f = sin a
 """
@@ -68,7 +69,7 @@ class _Walk:
         return self.constants.setdefault(id(value), (var, value))[0]
 
     def run(self, eqns: Sequence[JaxprEqn], env: dict[Var, Atom], is_copy: bool) -> None:
-        """Take over ``eqns`` under the renaming ``env``; ``is_copy`` if they may be taken over again."""
+        """Take over ``eqns``, renamed by ``env``; ``is_copy`` if they may be taken over again."""
         for eqn in eqns:
             ins = [a if isinstance(a, Literal) else env[a] for a in eqn.invars]
             if getattr(eqn.primitive, "role", "") == "call":

@@ -1,4 +1,4 @@
-"""Data of stage 5, fuse. In: nothing. Out: ``FusionPlan``: which equations become one kernel, and why not more.
+"""Data of stage 5, fuse: which equations become one kernel, and why not more. In: nothing.
 
 A plan prints as a text::
 
@@ -53,9 +53,9 @@ class Group:
 
     ``domain`` is the iteration shape and ``axes`` the axes of it that are reduced. ``eqns`` are in
     program order; the result of an equation that is not in ``outs`` exists in registers only.
-    ``accesses`` say at which axes of the domain a stored value lives (see ``access``); ``reductions`` are
-    the equations whose results are accumulated in this kernel; ``places`` lists at which axes each inlined
-    value is computed.
+    ``accesses`` say at which axes of the domain a stored value lives (see ``access``);
+    ``reductions`` are the equations whose results are accumulated in this kernel; ``places`` lists
+    at which axes each inlined value is computed.
     """
 
     kind: GroupKind
@@ -101,7 +101,7 @@ _QUIET = frozenset(
 
 
 def group_name(eqns: Sequence[JaxprEqn]) -> str:
-    """Return a C identifier made of the primitives' names, quiet ones left out when there are many."""
+    """Return a C identifier made of the primitives' names, without quiet ones if there are many."""
     names = list(dict.fromkeys(e.primitive.name for e in eqns))
     if len(names) > 4:
         telling = [n for n in names if n not in _QUIET]
@@ -111,7 +111,7 @@ def group_name(eqns: Sequence[JaxprEqn]) -> str:
 
 
 def var_names(jaxpr: Any) -> dict[Var, str]:
-    """Return the names a, b, ... z, ba, ... of all vars by position, as the printed jaxpr has them."""
+    """Return the names a, b, ... z, ba, ... of all vars by position, as in the printed jaxpr."""
     names: dict[Var, str] = {}
     for var in (*jaxpr.constvars, *jaxpr.invars):
         names[var] = _letters(len(names))

@@ -1,11 +1,12 @@
 """Where temps lie in the workspace. In: Program. Out: Program with offsets. Next: ``emit_llvm.py``.
 
 A temp lives from the first step that touches it to the last. Temps whose lives do not overlap share
-memory. Invariant: temps that live at the same time do not overlap; offsets are multiples of 64 bytes.
+memory. Invariant: temps that live at the same time do not overlap; offsets are multiples of 64
+bytes.
 
-Steps are numbered in program order, those inside a loop too. A temp that is touched only inside a loop's
-body is written in each round before it is read; one that is also touched outside lives through the
-whole loop, because rounds hand it on.
+Steps are numbered in program order, those inside a loop too. A temp that is touched only inside a
+loop's body is written in each round before it is read; one that is also touched outside lives
+through the whole loop, because rounds hand it on.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ ALIGNMENT = 64
 
 
 def plan_memory(program: Program) -> Program:
-    """Return ``program`` without copies of dead temps and with an offset for every temp that is used."""
+    """Return ``program`` without copies of dead temps and with an offset for every temp."""
     fixed = {b.name for b in program.buffers if b.kind == "input"}
     kinds = {b.name: b.kind for b in program.buffers}
     steps = tuple(coalesce(list(program.steps), fixed, kinds))
@@ -57,7 +58,8 @@ class _Lives:
         self._walk(steps)
         for start, end, names in self.loops:
             for name in names:
-                # Also touched outside: what one round leaves must still be there in the next, and after.
+                # Also touched outside: what one round leaves must still be there in the next, and
+                # after.
                 if self.first[name] < start or self.last[name] > end:
                     self.first[name] = min(self.first[name], start)
                     self.last[name] = max(self.last[name], end)

@@ -1,7 +1,7 @@
-"""Dead code. In: equations and the results that are wanted. Out: the equations that are needed for them.
+"""Dead code. In: equations and wanted results. Out: the equations that are needed for them.
 
-Loops lose the carries, stacked results and operands that only serve themselves: a carry is needed if its
-final value is, or if the next value of a needed carry depends on it.
+Loops lose the carries, stacked results and operands that only serve themselves: a carry is needed
+if its final value is, or if the next value of a needed carry depends on it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _restricted(closed: ClosedJaxpr, ins: Sequence[bool], outs: Sequence[bool]) 
 def _live_carries(
     closed: ClosedJaxpr, first: int, live: list[bool], others: Sequence[Atom]
 ) -> set[Var]:
-    """Grow ``live`` (one flag per carry, from argument ``first`` on) until it is closed; return all needs."""
+    """Grow ``live`` (a flag per carry, from argument ``first`` on) until it is closed; return needs."""
     jaxpr = closed.jaxpr
     while True:
         wanted = _keep(jaxpr.outvars[: len(live)], live)

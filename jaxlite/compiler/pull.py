@@ -1,8 +1,9 @@
 """One element of a value, through its producers. In: equations. Out: a kernel IR expression.
 
-``Puller.element(v, (i, j))`` is element ``[i, j]`` of ``v``: a load if ``v`` lies in memory, a constant
-if it is a literal, else what the ``pull`` rule of its equation makes of the operands' elements. Nothing
-is computed twice: (var, index) pairs are remembered and expressions are hash-consed.
+``Puller.element(v, (i, j))`` is element ``[i, j]`` of ``v``: a load if ``v`` lies in memory, a
+constant if it is a literal, else what the ``pull`` rule of its equation makes of the operands'
+elements. Nothing is computed twice: (var, index) pairs are remembered and expressions are
+hash-consed.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Operand:
 class Puller:
     """Knows, for one kernel, which values are in memory and which are made on the spot.
 
-    ``flat``: the stand-in index of a kernel whose values are all read at the same place; a load with it
-    uses the loop index itself as the position (no per-axis arithmetic at all).
+    ``flat``: the stand-in index of a kernel whose values are all read at the same place; a load
+    with it uses the loop index itself as the position (no per-axis arithmetic at all).
     """
 
     def __init__(self, producers: dict[Var, JaxprEqn], flat: Index | None = None) -> None:
@@ -138,7 +139,7 @@ def unrolled_reduction(eqn: JaxprEqn, x: Operand, index: Index) -> ir.Expr:
 
 
 def dot_axes(eqn: JaxprEqn) -> tuple[tuple[int, ...], ...]:
-    """Return (lhs batch, lhs free, lhs contracted, rhs batch, rhs free, rhs contracted) axes of a dot_general."""
+    """Return the axes of a dot_general: lhs batch, free, contracted, rhs batch, free, contracted."""
     (lc, rc), (lb, rb) = eqn.params["dimension_numbers"]
     lc, rc, lb, rb = tuple(lc), tuple(rc), tuple(lb), tuple(rb)
     lf = tuple(a for a in range(eqn.invars[0].aval.ndim) if a not in lc and a not in lb)

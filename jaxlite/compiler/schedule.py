@@ -1,8 +1,8 @@
-"""Where each shared value is computed. In: loops and the expressions inside. Out: statements with ``Let``.
+"""Where each shared value is computed. In: loops and expressions. Out: statements with ``Let``.
 
-A value is bound by ``Let`` in the outermost loop that knows its indices if it is used more than once or
-if that loop is further out than the use (so it is hoisted). Everything else stays inside the expression
-that uses it, up to a depth that people can read::
+A value is bound by ``Let`` in the outermost loop that knows its indices if it is used more than
+once or if that loop is further out than the use (so it is hoisted). Everything else stays inside
+the expression that uses it, up to a depth that people can read::
 
     For i in 8:
       Let t0 = exp(in0[i])
@@ -90,13 +90,14 @@ def schedule(
     scope: Scope,
     bind_stores: bool | None = None,
 ) -> list[ir.Stmt]:
-    """Return the nest of ``loops`` around ``statements`` (``Store``, ``Combine``, ``Set``, flat ``If``).
+    """Return the nest of ``loops`` around ``statements`` (no loops among them).
 
     Args:
         loops: outermost first.
         statements: they run in the innermost loop, in order.
         scope: names visible around the nest; those bound outside the first loop are added to it.
-        bind_stores: compute all values before the first store (default: if there are several stores).
+        bind_stores: compute all values before the first store (default: if there are several
+            stores).
     """
     depth = len(loops)
     level_of = {loop.index: n + 1 for n, loop in enumerate(loops)}
@@ -138,7 +139,7 @@ def schedule(
 
 
 def _is_free(e: ir.Expr, is_innermost: bool) -> bool:
-    """Say whether computing ``e`` again costs nothing: a constant, a converted index, a short index sum."""
+    """Say whether computing ``e`` again costs nothing: a constant, a converted index, an index sum."""
     if not e.args or (e.kind == "cast" and e.args[0].kind in ("const", "index")):
         return True
     is_sum = e.kind == "binary" and e.dtype == ir.I64 and e.attrs[0] in ("add", "mul")

@@ -1,7 +1,7 @@
-"""Exact algebra on single equations. In: an equation. Out: an existing value, another equation, or None.
+"""Exact algebra on single equations. In: an equation. Out: a value, another equation, or None.
 
-Only rules that keep every bit are here: ``x * 1`` is ``x`` also for NaN and -0.0, ``x + 0`` is not (-0.0 +
-0.0 is 0.0) except for integers or when the zero is -0.0.
+Only rules that keep every bit are here: ``x * 1`` is ``x`` also for NaN and -0.0, ``x + 0`` is not
+(-0.0 + 0.0 is 0.0) except for integers or when the zero is -0.0.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _div(case: Case) -> Outcome:
 
 
 def _is_neutral(value: Any, sign: bool) -> bool:
-    """Say whether adding ``value`` changes nothing: an integer 0, or a float zero with this sign bit."""
+    """Say whether adding ``value`` changes nothing: integer 0, or a float zero with this sign bit."""
     if value is None or value != 0 or dtypes.kind_of(value.dtype) == "c":
         return False
     return dtypes.kind_of(value.dtype) in "iu" or bool(np.signbit(np.float64(value))) == sign

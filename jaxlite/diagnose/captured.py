@@ -72,13 +72,17 @@ def capture(fun: Any) -> tuple[CapturedValue, ...]:
         seen.add(id(function))
         for read in reads_of(function.__code__):
             value = look_up(function, read.name, read.kind)
-            if value is MISSING or isinstance(value, types.ModuleType | type | types.BuiltinFunctionType):
+            if value is MISSING or isinstance(
+                value, types.ModuleType | type | types.BuiltinFunctionType
+            ):
                 continue
             inner = plain_function(value)
             if inner is not None:
                 if is_user_file(inner.__code__.co_filename):
                     queue.append(value)
-                    found.setdefault((id(function.__globals__), read.name), record(function, read, value))
+                    found.setdefault(
+                        (id(function.__globals__), read.name), record(function, read, value)
+                    )
                 continue
             for r, v in resolved(read, value):
                 key = (id(function.__globals__), ".".join((r.name, *r.attributes)))
@@ -91,7 +95,9 @@ def plain_function(fun: Any) -> types.FunctionType | None:
     for _ in range(20):
         if isinstance(fun, types.FunctionType):
             wrapped = getattr(fun, "__wrapped__", None)
-            if wrapped is None or not is_user_file(getattr(wrapped, "__code__", fun.__code__).co_filename):
+            if wrapped is None or not is_user_file(
+                getattr(wrapped, "__code__", fun.__code__).co_filename
+            ):
                 return fun
             if is_user_file(fun.__code__.co_filename):
                 return fun
@@ -155,14 +161,25 @@ def is_plain(value: Any) -> bool:
     """Say whether ``value`` is data: a number, text, container or array."""
     return value is None or isinstance(
         value,
-        bool | int | float | complex | str | bytes | tuple | list | dict | set | frozenset
-        | np.ndarray | np.generic | Array,
+        bool
+        | int
+        | float
+        | complex
+        | str
+        | bytes
+        | tuple
+        | list
+        | dict
+        | set
+        | frozenset
+        | np.ndarray
+        | np.generic
+        | Array,
     )
 
 
 def record(function: types.FunctionType, read: Read, value: Any) -> CapturedValue:
     """Make the record of one read."""
-
     # Weak: the record lives in the function's own cache and must not keep the function alive.
     owner = weakref.ref(function)
 
@@ -208,7 +225,13 @@ def fingerprint(value: Any) -> tuple[Any, ...]:
     if isinstance(value, Array):
         return ("array", id(value))
     if isinstance(value, np.ndarray):
-        return ("ndarray", id(value), value.__array_interface__["data"][0], value.shape, array_hash(value))
+        return (
+            "ndarray",
+            id(value),
+            value.__array_interface__["data"][0],
+            value.shape,
+            array_hash(value),
+        )
     if isinstance(value, bool | int | float | complex | str | bytes | np.generic) or value is None:
         return ("value", type(value).__name__, repr(value))
     if isinstance(value, tuple):
@@ -239,7 +262,11 @@ def array_hash(value: np.ndarray) -> int:
     if value.nbytes <= _WHOLE_BYTES:
         return zlib.crc32(np.ascontiguousarray(value).tobytes())
     step = max(1, value.size // (_SAMPLE_BYTES // max(value.itemsize, 1)))
-    return zlib.crc32(np.ascontiguousarray(value.reshape(-1)[::step] if value.flags.c_contiguous else value.flat[::step]).tobytes())
+    return zlib.crc32(
+        np.ascontiguousarray(
+            value.reshape(-1)[::step] if value.flags.c_contiguous else value.flat[::step]
+        ).tobytes()
+    )
 
 
 def changes(values: tuple[CapturedValue, ...]) -> list[Change]:

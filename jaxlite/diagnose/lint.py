@@ -57,7 +57,11 @@ def lint_cell(
     found: list[LintMessage] = []
     for name, parameters, body, line in jitted_functions(tree):
         for read, node in _free_names(parameters, body).items():
-            value = literals.get(read, namespace.get(read, _ABSENT)) if read in bound_here else namespace.get(read, _ABSENT)
+            value = (
+                literals.get(read, namespace.get(read, _ABSENT))
+                if read in bound_here
+                else namespace.get(read, _ABSENT)
+            )
             message = _judge(name, parameters, read, value, cells.get(read), node.lineno)
             if message is not None and not _is_silenced(silenced, message, line):
                 found.append(message)
@@ -80,15 +84,23 @@ def _judge(
     if name.isupper() and (cell is None or cell[1] <= 1):
         return None
     where = f", cell {cell[0]}" if cell else ""
-    if isinstance(value, list | dict | set | np.ndarray) or (not is_plain(value) and is_mutable(value)):
+    if isinstance(value, list | dict | set | np.ndarray) or (
+        not is_plain(value) and is_mutable(value)
+    ):
         kind = type_text(value)
         text = (
             f"{function} reads mutable global {name} ({kind}{where}). Changes after the first call may not be "
             f"seen. Pass {name}, or freeze it."
         )
         return LintMessage("JL102", function, name, line, text)
-    if isinstance(value, Array | int | float | complex | np.generic) and not isinstance(value, bool):
-        better = f"{function}({', '.join([*parameters, name])})" if function != "lambda" else f"pass {name}"
+    if isinstance(value, Array | int | float | complex | np.generic) and not isinstance(
+        value, bool
+    ):
+        better = (
+            f"{function}({', '.join([*parameters, name])})"
+            if function != "lambda"
+            else f"pass {name}"
+        )
         text = f"{function} reads global {name} ({_short(value)}{where}). Better: {better}"
         return LintMessage("JL101", function, name, line, text)
     return None
@@ -152,7 +164,9 @@ def _parameters(args: ast.arguments) -> list[str]:
 def _free_names(parameters: list[str], body: list[ast.stmt]) -> dict[str, ast.Name]:
     """Return the names that a function body reads from outside."""
     names = names_of(ast.Module(body, []))
-    return {n: node for n, node in names.reads.items() if n not in parameters and n not in names.binds}
+    return {
+        n: node for n, node in names.reads.items() if n not in parameters and n not in names.binds
+    }
 
 
 def _literal_values(tree: ast.Module) -> dict[str, Any]:

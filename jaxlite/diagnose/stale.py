@@ -36,7 +36,9 @@ class StaleNotice:
                 f"JL201 {c.value.path} changed since {self.function} was traced ({c.old} -> {c.new}): "
                 f"{self.function} is traced again. Pass {c.value.path} as an argument to avoid this."
             )
-        return f"JL203 {c.value.path} changed since {self.function} was traced ({c.old} -> {c.new})."
+        return (
+            f"JL203 {c.value.path} changed since {self.function} was traced ({c.old} -> {c.new})."
+        )
 
 
 class StaleWatch:

@@ -83,7 +83,12 @@ class Checkpoint(Primitive):
         return transpose_call(self, ct, operands, jaxpr, params)
 
     def batch(
-        self, args: tuple[Any, ...], dims: tuple[int | None, ...], *, jaxpr: ClosedJaxpr, **params: Any
+        self,
+        args: tuple[Any, ...],
+        dims: tuple[int | None, ...],
+        *,
+        jaxpr: ClosedJaxpr,
+        **params: Any,
     ) -> Any:
         size = batch_size(args, dims)
         batched, out_dims = derived(
@@ -111,7 +116,9 @@ def _split_body(
         outs = eval_closed(lin.primal, *known)
         return eval_closed(lin.linear, *outs[n_out:], *values[n_saved + n_args :])
 
-    tangent_avals = [a.to_tangent_aval() for a, nz in zip(closed.in_avals, nonzero, strict=True) if nz]
+    tangent_avals = [
+        a.to_tangent_aval() for a, nz in zip(closed.in_avals, nonzero, strict=True) if nz
+    ]
     avals = [*[v.aval for v in marks], *closed.in_avals, *tangent_avals]
     return saving, stage_out(again, avals, jaxpr.debug_info), lin.out_nonzero
 

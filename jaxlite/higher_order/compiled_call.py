@@ -22,7 +22,10 @@ _MAX_ENTRIES = 1024
 
 
 def run_equation(
-    primitive: Primitive, params: dict[str, Any], avals: Sequence[ShapedArray], arrays: Sequence[Any]
+    primitive: Primitive,
+    params: dict[str, Any],
+    avals: Sequence[ShapedArray],
+    arrays: Sequence[Any],
 ) -> tuple[Any, ...]:
     """Return the results of ``primitive`` on NumPy arrays of ``avals``."""
     key = (primitive, tuple(avals), tuple([(k, param_key(v)) for k, v in params.items()]))

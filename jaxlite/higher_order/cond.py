@@ -36,7 +36,9 @@ class Cond(Primitive):
         """The effects are those of all branches."""
         return frozenset().union(*(b.effects for b in params["branches"]))
 
-    def abstract_eval(self, index: ShapedArray, *avals: ShapedArray, branches: Branches, **_: Any) -> Any:
+    def abstract_eval(
+        self, index: ShapedArray, *avals: ShapedArray, branches: Branches, **_: Any
+    ) -> Any:
         return tuple(branches[0].out_avals)
 
     def impl(self, xp: Any, *arrays: Any, **params: Any) -> Any:
@@ -78,7 +80,9 @@ class Cond(Primitive):
 
         return outs[:n], tangent_fn
 
-    def transpose(self, ct: Any, index: Any, *operands: Any, branches: Branches, **params: Any) -> Any:
+    def transpose(
+        self, ct: Any, index: Any, *operands: Any, branches: Branches, **params: Any
+    ) -> Any:
         cts = ct if isinstance(ct, tuple) else (ct,)
         mask = tuple([is_linear(x) for x in operands])
         nonzero = tuple([type(c) is not Zero for c in cts])
@@ -95,7 +99,12 @@ class Cond(Primitive):
         return (None, *[next(outs) if lin else None for lin in mask])
 
     def batch(
-        self, args: tuple[Any, ...], dims: tuple[int | None, ...], *, branches: Branches, **params: Any
+        self,
+        args: tuple[Any, ...],
+        dims: tuple[int | None, ...],
+        *,
+        branches: Branches,
+        **params: Any,
     ) -> Any:
         size = batch_size(args, dims)
         in_dims = dims[1:]
@@ -163,7 +172,9 @@ def _linearize_branches(
         heads = [v for group in unused for v in group]
         assert len(heads) == total and heads[start : start + counts[k]] == unused[k]
         linear.append(
-            ClosedJaxpr(jaxpr.replace(invars=[*heads, *jaxpr.invars[counts[k] :]]), part.linear.consts)
+            ClosedJaxpr(
+                jaxpr.replace(invars=[*heads, *jaxpr.invars[counts[k] :]]), part.linear.consts
+            )
         )
     return tuple(primal), tuple(linear), union
 

@@ -96,7 +96,10 @@ class CustomJVP:
             batched = batch_flat(flat, size, [*dims, *given_dims], all_dims, axis_name)
             values = batched(*primals, *given)
             n_out = len(marks)
-            outs, rest = list(values[:n_out]), iter(zip(values[n_out:], all_dims[n_out:], strict=True))
+            outs, rest = (
+                list(values[:n_out]),
+                iter(zip(values[n_out:], all_dims[n_out:], strict=True)),
+            )
             final: list[Any] = []
             for i, mark in enumerate(marks):
                 if mark is not None:
@@ -255,7 +258,9 @@ class CustomVJP:
                     out_avals=out_avals,
                 )
             )
-            return tuple([next(results) if i in wanted else Zero(a) for i, a in enumerate(out_avals)])
+            return tuple(
+                [next(results) if i in wanted else Zero(a) for i, a in enumerate(out_avals)]
+            )
 
         return tuple(outs), tangent_fn
 
@@ -350,13 +355,13 @@ class CustomLin(Primitive):
 
     name = "custom_lin"
 
-    def abstract_eval(self, *avals: ShapedArray, out_avals: tuple[ShapedArray, ...], **_: Any) -> Any:
+    def abstract_eval(
+        self, *avals: ShapedArray, out_avals: tuple[ShapedArray, ...], **_: Any
+    ) -> Any:
         return tuple([a for a in out_avals if a.dtype != dtypes.float0])
 
     def impl(self, xp: Any, *args: Any, **params: Any) -> Any:
-        raise TypeError(
-            "can't apply forward-mode autodiff (jvp) to a custom_vjp function."
-        )
+        raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
 
     def transpose(
         self,

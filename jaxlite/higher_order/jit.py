@@ -100,7 +100,12 @@ class Jit(Primitive):
         return transpose_call(self, ct, operands, jaxpr, {"name": name})
 
     def batch(
-        self, args: tuple[Any, ...], dims: tuple[int | None, ...], *, jaxpr: ClosedJaxpr, **params: Any
+        self,
+        args: tuple[Any, ...],
+        dims: tuple[int | None, ...],
+        *,
+        jaxpr: ClosedJaxpr,
+        **params: Any,
     ) -> Any:
         size = batch_size(args, dims)
         batched, out_dims = derived(
@@ -110,7 +115,11 @@ class Jit(Primitive):
 
 
 def transpose_call(
-    primitive: Primitive, ct: Any, operands: Sequence[Any], jaxpr: ClosedJaxpr, params: dict[str, Any]
+    primitive: Primitive,
+    ct: Any,
+    operands: Sequence[Any],
+    jaxpr: ClosedJaxpr,
+    params: dict[str, Any],
 ) -> tuple[Any, ...]:
     """Transpose a call: call the transposed jaxpr on the nonlinear operands and the cotangents."""
     cts = ct if isinstance(ct, tuple) else (ct,)
@@ -134,7 +143,10 @@ def fill_zeros(
     """Return tangents for all ``avals``: the ``given`` ones where ``nonzero``, else symbolic zeros."""
     values = iter(given)
     return tuple(
-        [next(values) if nz else Zero(a.to_tangent_aval()) for nz, a in zip(nonzero, avals, strict=True)]
+        [
+            next(values) if nz else Zero(a.to_tangent_aval())
+            for nz, a in zip(nonzero, avals, strict=True)
+        ]
     )
 
 

@@ -8,7 +8,9 @@ from jaxlite.language.jaxpr import ClosedJaxpr
 
 
 def reorder(
-    closed: ClosedJaxpr, in_order: Sequence[int] | None = None, out_order: Sequence[int] | None = None
+    closed: ClosedJaxpr,
+    in_order: Sequence[int] | None = None,
+    out_order: Sequence[int] | None = None,
 ) -> ClosedJaxpr:
     """Return ``closed`` with arguments and results permuted: new position ``i`` holds old ``order[i]``."""
     jaxpr = closed.jaxpr

@@ -123,7 +123,10 @@ class Scan(Primitive):
             }
             results = iter(self.bind_all(*operands, **{**params, **changes}))
             length = params["length"]
-            avals = [*closed.out_avals[:n_carry], *[stacked(a, length) for a in closed.out_avals[n_carry:]]]
+            avals = [
+                *closed.out_avals[:n_carry],
+                *[stacked(a, length) for a in closed.out_avals[n_carry:]],
+            ]
             return tuple(
                 [
                     next(results) if nz else Zero(a.to_tangent_aval())

@@ -33,7 +33,9 @@ def check_jaxpr(jaxpr: ClosedJaxpr | Jaxpr) -> None:
         bound.update(eqn.outvars)
     for atom in jaxpr.outvars:
         if isinstance(atom, Var) and atom not in bound:
-            raise JaxprTypeError(f"result {atom} is not bound\n{surroundings(jaxpr, len(jaxpr.eqns))}")
+            raise JaxprTypeError(
+                f"result {atom} is not bound\n{surroundings(jaxpr, len(jaxpr.eqns))}"
+            )
 
 
 def check_eqn(eqn: JaxprEqn, bound: set[Var]) -> str | None:

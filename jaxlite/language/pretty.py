@@ -94,7 +94,11 @@ def param_lines(value: Any, context: Context, indent: int) -> list[str]:
     if isinstance(value, ClosedJaxpr | Jaxpr):
         shared = context.shared.get(id(_open(value)))
         return [shared] if shared else jaxpr_lines(_open(value), context, indent)
-    if isinstance(value, tuple) and value and all(isinstance(v, ClosedJaxpr | Jaxpr) for v in value):
+    if (
+        isinstance(value, tuple)
+        and value
+        and all(isinstance(v, ClosedJaxpr | Jaxpr) for v in value)
+    ):
         lines = ["("]
         for v in value:
             first, *rest = param_lines(v, context, indent + 2)
@@ -123,7 +127,10 @@ def eqn_lines(
     if not parts:
         return [head + tail]
     inline = " ".join(f"{k}={lines[0]}" for k, lines in parts)
-    if all(len(lines) == 1 for _, lines in parts) and indent + len(head) + len(inline) + len(tail) + 2 <= WIDTH:
+    if (
+        all(len(lines) == 1 for _, lines in parts)
+        and indent + len(head) + len(inline) + len(tail) + 2 <= WIDTH
+    ):
         return [f"{head}[{inline}]{tail}"]
     result = [head + "["]
     for key, lines in parts:
@@ -163,7 +170,9 @@ def jaxpr_lines(
     if is_short and not source_info:
         return [flat]
     lines = fill(f"{{ lambda{consts} ;", args, ". let") if len(head) + indent > WIDTH else [head]
-    rows = [("    " + line, eqn) for eqn, part in zip(jaxpr.eqns, body, strict=True) for line in part]
+    rows = [
+        ("    " + line, eqn) for eqn, part in zip(jaxpr.eqns, body, strict=True) for line in part
+    ]
     if source_info and rows:
         width = max(len(text) for text, _ in rows)
         seen: set[int] = set()

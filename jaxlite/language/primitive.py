@@ -125,7 +125,9 @@ class Primitive:
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> Any:
         """Return one cotangent per operand."""
-        raise NotImplementedError(f"Transpose rule (for reverse-mode differentiation) for '{self.name}' not implemented")
+        raise NotImplementedError(
+            f"Transpose rule (for reverse-mode differentiation) for '{self.name}' not implemented"
+        )
 
     def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
         """Return result(s) and batch dim(s)."""
@@ -137,7 +139,9 @@ class Primitive:
         self, primals: tuple[Any, ...], tangents: tuple[Any, ...], params: dict[str, Any]
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Return results and their tangents (``Zero`` allowed in and out)."""
-        outs, tangent_fn = self.linearize_rule(primals, tuple(type(t) is not Zero for t in tangents), params)
+        outs, tangent_fn = self.linearize_rule(
+            primals, tuple(type(t) is not Zero for t in tangents), params
+        )
         return outs, tangent_fn(*(t for t in tangents if type(t) is not Zero))
 
     def linearize_rule(

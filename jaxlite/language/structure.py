@@ -35,7 +35,13 @@ def structure(closed: ClosedJaxpr | Jaxpr) -> tuple[Any, ...]:
         lines.append((eqn.primitive, params, ins, tuple([v.aval for v in eqn.outvars])))
     heads = tuple([v.aval for v in (*jaxpr.constvars, *jaxpr.invars)])
     consts = tuple([id(c) for c in closed.consts]) if isinstance(closed, ClosedJaxpr) else ()
-    return (len(jaxpr.constvars), heads, tuple(lines), tuple([atom(a) for a in jaxpr.outvars]), consts)
+    return (
+        len(jaxpr.constvars),
+        heads,
+        tuple(lines),
+        tuple([atom(a) for a in jaxpr.outvars]),
+        consts,
+    )
 
 
 def param_key(value: Any) -> Any:

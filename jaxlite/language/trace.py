@@ -111,7 +111,7 @@ class _State(threading.local):
 state = _State()
 
 
-class use_trace:  # noqa: N801 - a context manager read like a verb
+class use_trace:
     """Make ``trace`` current inside the block (in this thread)."""
 
     __slots__ = ("before", "trace")

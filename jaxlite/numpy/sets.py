@@ -257,13 +257,20 @@ def setdiff1d(
 
 
 def _sized(values: Value, found: Value, size: int, fill_value: Any) -> Value:
-    """Return the distinct values marked by ``found`` in a vector of fixed length."""
+    """Return the distinct values marked by ``found`` in a vector of fixed length.
+
+    The rest is ``fill_value``; if that is None, the least of them.
+    """
     group = shapes.stack([retype(ufuncs.invert(found), values.dtype), values], 1)
     order, starts = _groups(group, True)
     is_new = ufuncs.bitwise_and(starts, take(found, order, mode="clip"))
     places = nonzero(is_new, size=size, fill_value=values.size)[0]
     ordered = take(values, order, mode="clip")
-    return take(ordered, places, mode="fill", fill_value=fill_value)
+    if fill_value is not None:
+        return take(ordered, places, mode="fill", fill_value=fill_value)
+    beyond = elementwise.ge(places, constant(values.size, places.dtype))
+    chosen = take(ordered, places, mode="clip")
+    return elementwise.select_n(beyond, chosen, broadcast_value(chosen[:1], chosen.shape)) if size else chosen
 
 
 def intersect1d(
@@ -282,12 +289,7 @@ def intersect1d(
     _check_size(y, size, "intersect1d", "second argument")
     if size is not None:
         hits = isin(x, y)
-        out: Any = _sized(x, hits, size, 0 if fill_value is None else fill_value)
-        if fill_value is None and size:
-            # The least common element fills the rest.
-            first, count = out[:1], sum_of(retype(isin(unique_values(x, size=x.size), y), _INT32))
-            beyond = elementwise.ge(shapes.iota(_INT32, size), broadcast_value(count, (size,)))
-            out = elementwise.select_n(beyond, out, broadcast_value(first, (size,)))
+        out: Any = _sized(x, hits, size, fill_value)
         if return_indices:
             raise NotImplementedError("intersect1d with size and return_indices")
         return out

@@ -7,7 +7,6 @@ found where ``array_data`` says, else the entry gets a table of pointers.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import functools
 import sys
 from typing import Any

@@ -33,7 +33,9 @@ class JVPTracer(Tracer):
         return concrete_of(self.primal)
 
     def __repr__(self) -> str:
-        return f"JVPTracer({self.aval.str_short()}, primal={self.primal!r}, tangent={self.tangent!r})"
+        return (
+            f"JVPTracer({self.aval.str_short()}, primal={self.primal!r}, tangent={self.tangent!r})"
+        )
 
 
 def concrete_of(x: Any) -> Any:
@@ -74,7 +76,10 @@ class JVPTrace(Trace):
     def box(self, outs: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
         """Pair results with tangents; a result without tangent stays what it is."""
         return tuple(
-            [o if type(t) is Zero else JVPTracer(self, o, t) for o, t in zip(outs, tangents, strict=True)]
+            [
+                o if type(t) is Zero else JVPTracer(self, o, t)
+                for o, t in zip(outs, tangents, strict=True)
+            ]
         )
 
     def process_custom(
@@ -121,7 +126,9 @@ def jvp_jaxpr(
     ``instantiate_outs`` forces tangents of these results to be arrays. The second result says which are.
     """
     n_out = len(closed.out_avals)
-    force = [instantiate_outs] * n_out if isinstance(instantiate_outs, bool) else list(instantiate_outs)
+    force = (
+        [instantiate_outs] * n_out if isinstance(instantiate_outs, bool) else list(instantiate_outs)
+    )
     out_nonzero: list[bool] = []
     in_avals = closed.in_avals
     tangent_avals = [a.to_tangent_aval() for a, nz in zip(in_avals, nonzero, strict=True) if nz]

@@ -156,7 +156,9 @@ def linearize_jaxpr(
 ) -> LinearizedJaxpr:
     """Linearize a jaxpr into a primal jaxpr with residuals and a linear jaxpr."""
     n_out = len(closed.out_avals)
-    force = [instantiate_outs] * n_out if isinstance(instantiate_outs, bool) else list(instantiate_outs)
+    force = (
+        [instantiate_outs] * n_out if isinstance(instantiate_outs, bool) else list(instantiate_outs)
+    )
     kept: dict[str, Any] = {}
 
     def primal(*args: Any) -> list[Any]:
@@ -198,6 +200,4 @@ def _force_outs(result: Linearized, force: Sequence[bool], closed: ClosedJaxpr) 
     n = len(consts)
     jaxpr = staged.jaxpr
     assert not jaxpr.constvars
-    return ClosedJaxpr(
-        jaxpr.replace(constvars=jaxpr.invars[:n], invars=jaxpr.invars[n:]), consts
-    )
+    return ClosedJaxpr(jaxpr.replace(constvars=jaxpr.invars[:n], invars=jaxpr.invars[n:]), consts)

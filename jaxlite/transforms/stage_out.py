@@ -184,7 +184,9 @@ def hoist_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
     if jaxpr.debug_info.arg_names:
         names = ("",) * len(jaxpr.constvars) + tuple(jaxpr.debug_info.arg_names)
         info = jaxpr.debug_info
-        hoisted.debug_info = DebugInfo(info.function, names, info.result_paths, info.file, info.line)
+        hoisted.debug_info = DebugInfo(
+            info.function, names, info.result_paths, info.file, info.line
+        )
     return ClosedJaxpr(hoisted, []), list(closed.consts)
 
 

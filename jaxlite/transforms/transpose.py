@@ -88,7 +88,10 @@ def _transpose_eqn(
 
 
 def transpose_jaxpr(
-    closed: ClosedJaxpr, is_linear_arg: Sequence[bool], ct_nonzero: Sequence[bool], instantiate_all: bool = True
+    closed: ClosedJaxpr,
+    is_linear_arg: Sequence[bool],
+    ct_nonzero: Sequence[bool],
+    instantiate_all: bool = True,
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """Return the jaxpr ``(*nonlinear args, *nonzero cts) -> (*cts of linear args)``.
 

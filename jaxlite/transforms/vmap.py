@@ -104,7 +104,8 @@ def batch_flat(
     def batched(*values: Any) -> tuple[Any, ...]:
         trace = BatchTrace(state.trace, axis_size, axis_name)
         boxed = [
-            v if d is None else BatchTracer(trace, v, d) for v, d in zip(values, in_dims, strict=True)
+            v if d is None else BatchTracer(trace, v, d)
+            for v, d in zip(values, in_dims, strict=True)
         ]
         try:
             with use_trace(trace):
@@ -132,7 +133,9 @@ def batch_jaxpr(
     broadcasts the batch dim.
     """
     in_avals = [
-        a if d is None else ShapedArray((*a.shape[:d], axis_size, *a.shape[d:]), a.dtype, a.weak_type)
+        a
+        if d is None
+        else ShapedArray((*a.shape[:d], axis_size, *a.shape[d:]), a.dtype, a.weak_type)
         for a, d in zip(closed.in_avals, in_dims, strict=True)
     ]
     n_out = len(closed.out_avals)

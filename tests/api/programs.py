@@ -181,7 +181,9 @@ def switch_branches(m):
 
 @smooth
 def associative_products(m):
-    return (lambda x: m.lax.associative_scan(m.jnp.multiply, x)), (np.arange(1, 8, dtype=np.float32) / 4,)
+    return (lambda x: m.lax.associative_scan(m.jnp.multiply, x)), (
+        np.arange(1, 8, dtype=np.float32) / 4,
+    )
 
 
 @smooth
@@ -289,7 +291,9 @@ def newton(m):
 @other
 def while_jvp(m):
     def f(x):
-        return m.lax.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + 1, m.jnp.sin(s[1])), (0, x))[1]
+        return m.lax.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + 1, m.jnp.sin(s[1])), (0, x))[
+            1
+        ]
 
     return (lambda x: m.jax.jvp(f, (x,), (x,))), (X,)
 
@@ -310,9 +314,9 @@ def iterator_is_read_once(m):
 
 @other
 def integers(m):
-    return (lambda x: (x // 3, x % 3, x << 2, x & 5, m.jnp.argmax(x), m.jnp.bincount(x, length=8))), (
-        np.array([5, 2, 7], np.int32),
-    )
+    return (
+        lambda x: (x // 3, x % 3, x << 2, x & 5, m.jnp.argmax(x), m.jnp.bincount(x, length=8))
+    ), (np.array([5, 2, 7], np.int32),)
 
 
 @other
@@ -351,7 +355,11 @@ def random_numbers(m):
     def f(seed):
         key = m.jax.random.key(seed)
         a, b = m.jax.random.split(key)
-        return m.jax.random.bits(a, (5,)), m.jax.random.uniform(b, (3,)), m.jax.random.randint(a, (4,), 0, 10)
+        return (
+            m.jax.random.bits(a, (5,)),
+            m.jax.random.uniform(b, (3,)),
+            m.jax.random.randint(a, (4,), 0, 10),
+        )
 
     return f, (np.int32(7),)
 

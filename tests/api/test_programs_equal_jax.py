@@ -64,7 +64,9 @@ DERIVATIVES = {
     "jit of grad": lambda m, f, a: m.jax.jit(m.jax.grad(scalar(m, f)))(*a),
     "grad of jit": lambda m, f, a: m.jax.grad(scalar(m, m.jax.jit(f)))(*a),
     "vmap of grad": lambda m, f, a: m.jax.vmap(m.jax.grad(scalar(m, f)))(*stacked(m, a)),
-    "jit of vmap of grad": lambda m, f, a: m.jax.jit(m.jax.vmap(m.jax.grad(scalar(m, f))))(*stacked(m, a)),
+    "jit of vmap of grad": lambda m, f, a: m.jax.jit(m.jax.vmap(m.jax.grad(scalar(m, f))))(
+        *stacked(m, a)
+    ),
     "grad of vmap": lambda m, f, a: m.jax.grad(scalar(m, m.jax.vmap(f)))(*stacked(m, a)),
     "second": lambda m, f, a: m.jax.jvp(m.jax.grad(scalar(m, f)), a, a),
     "hessian": lambda m, f, a: m.jax.hessian(scalar(m, f))(*a),

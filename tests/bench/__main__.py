@@ -27,7 +27,10 @@ class Worker:
         env = {k: v for k, v in os.environ.items() if k not in UNSET}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.bench.worker", library],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=env,
         )
 
     def ask(self, row: str, seconds: float) -> dict[str, Any]:
@@ -50,7 +53,9 @@ class Worker:
 
 def agree(a: list[float], b: list[float]) -> bool:
     """Say whether two checksums are the same up to rounding."""
-    return len(a) == len(b) and all(math.isclose(x, y, rel_tol=2e-3, abs_tol=1e-5) for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and all(
+        math.isclose(x, y, rel_tol=2e-3, abs_tol=1e-5) for x, y in zip(a, b, strict=True)
+    )
 
 
 def measure(row: str, workers: dict[str, Worker], rounds: int, seconds: float) -> dict[str, Any]:
@@ -61,7 +66,9 @@ def measure(row: str, workers: dict[str, Worker], rounds: int, seconds: float) -
             answer = worker.ask(row, seconds)
             kept = result[name]
             for key, value in answer.items():
-                kept[key] = min(kept[key], value) if key == "us" and key in kept else kept.get(key, value)
+                kept[key] = (
+                    min(kept[key], value) if key == "us" and key in kept else kept.get(key, value)
+                )
                 if key == "us":
                     kept[key] = min(kept[key], value)
     return result
@@ -80,7 +87,11 @@ def main() -> int:
     workers = {name: Worker(name) for name in ("jaxlite", *peers)}
     rows = [name for name in ROWS if options.rows in name]
     table: dict[str, Any] = {}
-    head = "| workload | jaxlite us | first ms | " + " | ".join(f"{p} us | first ms | ratio | first ratio" for p in peers) + " | values |"
+    head = (
+        "| workload | jaxlite us | first ms | "
+        + " | ".join(f"{p} us | first ms | ratio | first ratio" for p in peers)
+        + " | values |"
+    )
     print(head)
     print("|---|" + "--:|" * (2 + 4 * len(peers)) + "---|")
     status = 0
@@ -102,7 +113,12 @@ def main() -> int:
                 continue
             ratios[p].append(theirs["us"] / ours["us"])
             firsts[p].append(theirs["first_ms"] / ours["first_ms"])
-            cells += [f"{theirs['us']:.1f}", f"{theirs['first_ms']:.1f}", f"{ratios[p][-1]:.2f}", f"{firsts[p][-1]:.2f}"]
+            cells += [
+                f"{theirs['us']:.1f}",
+                f"{theirs['first_ms']:.1f}",
+                f"{ratios[p][-1]:.2f}",
+                f"{firsts[p][-1]:.2f}",
+            ]
             if not agree(ours["sum"], theirs["sum"]):
                 same, status = "DIFFER", 1
         print(f"| {name} | " + " | ".join(cells) + f" | {same} |", flush=True)
@@ -110,7 +126,9 @@ def main() -> int:
         if ratios[p]:
             mean = math.exp(sum(map(math.log, ratios[p])) / len(ratios[p]))
             first = math.exp(sum(map(math.log, firsts[p])) / len(firsts[p]))
-            print(f"\ngeometric mean against {p}: {mean:.2f}x per call, {first:.2f}x on the first call")
+            print(
+                f"\ngeometric mean against {p}: {mean:.2f}x per call, {first:.2f}x on the first call"
+            )
     for worker in workers.values():
         worker.close()
     if options.json:

@@ -91,7 +91,11 @@ def layer_norm(lib: SimpleNamespace) -> Any:
         var = ((x - mean) ** 2).mean(-1, keepdims=True)
         return (x - mean) / jnp.sqrt(var + 1e-5) * g + b
 
-    return f, (jnp.asarray(data(4096, 1024)), jnp.asarray(data(1024)), jnp.asarray(data(1024, seed=2)))
+    return f, (
+        jnp.asarray(data(4096, 1024)),
+        jnp.asarray(data(1024)),
+        jnp.asarray(data(1024, seed=2)),
+    )
 
 
 @row("gelu 4096x1024")
@@ -109,7 +113,11 @@ def logsumexp(lib: SimpleNamespace) -> Any:
 def dense(lib: SimpleNamespace) -> Any:
     jnp = lib.jnp
     f = lambda x, w, b: lib.jax.nn.gelu(x @ w + b)  # noqa: E731
-    return f, (jnp.asarray(data(512, 512)), jnp.asarray(data(512, 512, seed=1)), jnp.asarray(data(512)))
+    return f, (
+        jnp.asarray(data(512, 512)),
+        jnp.asarray(data(512, 512, seed=1)),
+        jnp.asarray(data(512)),
+    )
 
 
 @row("MLP 784-512-512-10 SGD step, batch 128")
@@ -140,8 +148,10 @@ def mlp(lib: SimpleNamespace) -> Any:
 def tiny_mlp(lib: SimpleNamespace) -> Any:
     jnp, jax = lib.jnp, lib.jax
     params = {
-        "w1": jnp.asarray(data(8, 16)), "b1": jnp.zeros(16),
-        "w2": jnp.asarray(data(16, 1)), "b2": jnp.zeros(1),
+        "w1": jnp.asarray(data(8, 16)),
+        "b1": jnp.zeros(16),
+        "w2": jnp.asarray(data(16, 1)),
+        "b2": jnp.zeros(1),
     }
 
     def loss(p: Any, x: Any, t: Any) -> Any:

@@ -15,13 +15,13 @@ N = 307
 @pytest.mark.parametrize("a", [0.001, 0.3, 1.0, 2.5, 100.0])
 @pytest.mark.parametrize("name", ["gamma", "loggamma"])
 def test_gamma(name, a):
-    check(name, a, (N,), within=600)
+    check(name, a, (N,), near=2e-6)
 
 
 @pytest.mark.parametrize("name", ["gamma", "loggamma"])
 def test_gamma_of_odd_parameters(name):
-    check(name, np.float32([0, -1, np.nan, np.inf, 1]), within=8)
-    check(name, np.ones((2, 1), np.float32), (2, 3), within=8)
+    check(name, np.float32([0, -1, np.nan, np.inf, 1]), near=2e-6)
+    check(name, np.ones((2, 1), np.float32), (2, 3), near=2e-6)
     check(name, 1, (0,))
 
 
@@ -43,7 +43,7 @@ def test_gamma_of_odd_parameters(name):
     ],
 )
 def test_family(name, args):
-    check(name, *args, within=600)
+    check(name, *args, near=2e-6)
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,15 @@ def test_derivative_of_a_sample_by_its_parameter(name, a):
 
 def test_derivatives_of_beta_and_dirichlet():
     alpha = np.float32([0.5, 1.0, 3.0])
+
+    def slopes(library):
+        random, key = library.random, library.random.key(5)
+        by_a = library.grad(lambda a: random.beta(key, a, 2.0))(1.5)
+        by_alpha = library.grad(lambda a: random.dirichlet(key, a)[0])(alpha)
+        return np.append(np.asarray(by_alpha), by_a)
+
     with full_jax():
-        for library in (jl, jax):
-            assert library.grad(lambda a, lib=library: lib.random.beta(lib.random.key(5), a, 2.0))(
-                1.5
-            ) == pytest.approx(0.1472634 if library is jl else 0.1472634, abs=0.2)
-        ours = jl.grad(lambda a: jl.random.dirichlet(jl.random.key(5), a)[0])(alpha)
-        theirs = jax.grad(lambda a: jax.random.dirichlet(jax.random.key(5), a)[0])(alpha)
-    np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(slopes(jl), slopes(jax), rtol=1e-4, atol=1e-6)
 
 
 def test_samples_do_not_depend_on_their_neighbours():
