@@ -1,13 +1,17 @@
-"""jaxlite: JAX's programming model (NumPy code, traced: ``grad``, ``vmap``, ``jit``) that you can see into.
+"""jaxlite: JAX's programming model (NumPy code, traced.
+
+``grad``, ``vmap``, ``jit``) that you can see into.
 
     import jaxlite as jax, jaxlite.numpy as jnp
 
-One call goes through seven stages: 1 call, 2 trace, 3 jaxpr, 4 optimise, 5 fuse, 6 emit, 7 run. Every stage is
-a pure function from one readable data type to the next; ``READING_ORDER`` says where each one is. Folders are
+One call goes through seven stages: 1 call, 2 trace, 3 jaxpr, 4 optimise, 5 fuse, 6 emit, 7 run.
+Every stage is a pure function from one readable data type to the next; ``READING_ORDER`` says where
+each one is. Folders are
 layers, lowest first: errors, settings and events; ``language`` (what a traced program is made of);
-``kernel_ir`` (what a generated kernel is made of); ``primitives`` (operations with all their rules);
-``transforms``, ``compiler`` and ``runtime``; ``pipeline`` (the spine); ``higher_order`` (calls and loops);
-``stages``; ``diagnose``; ``api``; and the public namespaces ``numpy``, ``lax``, ``nn``, ``random``.
+``kernel_ir`` (what a generated kernel is made of); ``primitives`` (operations with all their
+rules); ``transforms``, ``compiler`` and ``runtime``; ``pipeline`` (the spine); ``higher_order``
+(calls and loops); ``stages``; ``diagnose``; ``api``; and the public namespaces ``numpy``, ``lax``,
+``nn``, ``random``.
 """
 
 from __future__ import annotations
@@ -68,7 +72,8 @@ READING_ORDER = (
     "transforms/vmap.py:batch_flat",
 )
 
-#: Names that live in the notebook extension: reached on first use, so that the engine never imports it.
+#: Names that live in the notebook extension: reached on first use, so that the engine never imports
+#: it.
 _VIEWS = {
     "trace": "jaxlite_ipython.views",
     "kernels": "jaxlite_ipython.views",
@@ -145,7 +150,8 @@ def __getattr__(name: str) -> Any:
             module = importlib.import_module(_VIEWS[name])
         except ImportError as error:
             raise AttributeError(
-                f"jaxlite.{name} is part of the notebook extension, which cannot be imported: {error}"
+                f"jaxlite.{name} is part of the notebook extension, which cannot be imported: "
+                f"{error}"
             ) from error
         return getattr(module, name)
     raise AttributeError(f"module 'jaxlite' has no attribute {name!r}")

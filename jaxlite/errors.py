@@ -1,6 +1,7 @@
 """Every exception class. In: the facts. Out: a message in the one form of this project.
 
-Classes that JAX has keep JAX's names, bases and first sentences, so that people find help by searching.
+Classes that JAX has keep JAX's names, bases and first sentences, so that people find help by
+searching.
 Each docstring is the help page: cause, broken code, fixed code.
 """
 
@@ -60,7 +61,8 @@ class ConcretizationTypeError(JAXTypeError):
 
     Cause: ``float(x)``, ``int(x)`` or a shape made from ``x`` while ``jit`` records the function.
 
-    Broken: ``jit(lambda n: jnp.zeros(n))(3)``. Fixed: ``jit(lambda n: jnp.zeros(n), static_argnums=0)(3)``.
+    Broken: ``jit(lambda n: jnp.zeros(n))(3)``. Fixed: ``jit(lambda n: jnp.zeros(n),
+    static_argnums=0)(3)``.
     """
 
     def __init__(self, tracer: Any, context: str = "") -> None:
@@ -69,7 +71,8 @@ class ConcretizationTypeError(JAXTypeError):
             message = (
                 "Abstract tracer value encountered where concrete value is expected: "
                 f"{_describe(tracer)}\n{context}{_origin(tracer)}"
-                "\n  Fix: mark the argument static (static_argnums, static_argnames) if it is a Python "
+                "\n  Fix: mark the argument static (static_argnums, static_argnames) if it is a "
+                "Python "
                 "constant, or keep the computation in jaxlite.numpy."
             )
         super().__init__(message)
@@ -79,8 +82,8 @@ class ConcretizationTypeError(JAXTypeError):
 class TracerBoolConversionError(ConcretizationTypeError):
     """``if``, ``and``, ``or``, ``not``, ``while`` on a traced value.
 
-    Broken: ``jit(lambda x: x if x > 0 else 0.)``. Fixed: ``jit(lambda x: jnp.where(x > 0, x, 0.))``,
-    or ``lax.cond``, or ``static_argnames`` if the value is a Python constant.
+    Broken: ``jit(lambda x: x if x > 0 else 0.)``. Fixed: ``jit(lambda x: jnp.where(x > 0, x,
+    0.))``, or ``lax.cond``, or ``static_argnames`` if the value is a Python constant.
     """
 
     def __init__(self, tracer: Any) -> None:
@@ -106,7 +109,8 @@ class TracerIntegerConversionError(JAXTypeError):
         if not isinstance(tracer, str):
             message = (
                 f"The __index__() method was called on {_describe(tracer)}{_origin(tracer)}"
-                "\n  Fix: convert the Python list to an array, jnp.array(table)[i], or mark the argument "
+                "\n  Fix: convert the Python list to an array, jnp.array(table)[i], or mark the "
+                "argument "
                 "static (static_argnames)."
             )
         super().__init__(message)
@@ -125,7 +129,8 @@ class TracerArrayConversionError(JAXTypeError):
             message = (
                 "The numpy.ndarray conversion method __array__() was called on "
                 f"{_describe(tracer)}{_origin(tracer)}"
-                "\n  Fix: use the function of the same name in jaxlite.numpy, or jaxlite.pure_callback."
+                "\n  Fix: use the function of the same name in jaxlite.numpy, or "
+                "jaxlite.pure_callback."
             )
         super().__init__(message)
 
@@ -133,14 +138,18 @@ class TracerArrayConversionError(JAXTypeError):
 class ConcreteShapeError(JAXTypeError):
     """A shape made from a traced value: shapes must be known while tracing.
 
-    Broken: ``jit(lambda n: jnp.zeros(n))(3)``. Fixed: ``jit(lambda n: jnp.zeros(n), static_argnums=0)(3)``.
+    Broken: ``jit(lambda n: jnp.zeros(n))(3)``. Fixed: ``jit(lambda n: jnp.zeros(n),
+    static_argnums=0)(3)``.
     """
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
-    """A boolean mask whose values are not known while tracing: the result's shape would depend on them.
+    """A boolean mask whose values are not known while tracing.
 
-    Broken: ``jit(lambda x: x[x > 0].sum())``. Fixed: ``jit(lambda x: jnp.where(x > 0, x, 0).sum())``.
+    The result's shape would depend on them.
+
+    Broken: ``jit(lambda x: x[x > 0].sum())``. Fixed: ``jit(lambda x: jnp.where(x > 0, x,
+    0).sum())``.
     """
 
     def __init__(self, tracer: Any) -> None:
@@ -149,7 +158,8 @@ class NonConcreteBooleanIndexError(JAXIndexError):
             message = (
                 "Array boolean indices must be concrete; got "
                 f"{_describe(tracer)[len('traced array with shape ') :]}{_origin(tracer)}"
-                "\n  Fix: jnp.where(mask, x, 0) keeps the shape; x.at[mask] and jnp.nonzero(mask, size=n) "
+                "\n  Fix: jnp.where(mask, x, 0) keeps the shape; x.at[mask] and jnp.nonzero(mask, "
+                "size=n) "
                 "are other ways."
             )
         super().__init__(message)
@@ -165,8 +175,8 @@ class UnexpectedTracerError(JAXTypeError):
 class TypePromotionError(ValueError):
     """Two types have no common type.
 
-    Raised by ``x + y`` with an 8-bit float and any other sized type, and by any mixture of sized types
-    under ``numpy_dtype_promotion("strict")``.
+    Raised by ``x + y`` with an 8-bit float and any other sized type, and by any mixture of sized
+    types under ``numpy_dtype_promotion("strict")``.
 
     Broken: ``jnp.float8_e5m2(1) + jnp.float32(1)``
 

@@ -1,4 +1,6 @@
-"""Typed events: what the engine tells whoever listens (diagnose, the notebook). In: a call. Out: callbacks.
+"""Typed events: what the engine tells whoever listens (diagnose, the notebook). In: a call.
+
+Out: callbacks.
 
 Nobody listens by default; then publishing costs one attribute check:
 
@@ -42,7 +44,10 @@ class TraceEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class CacheHit(Event):
-    """A call reused a compilation. ``function`` is the jitted function, ``entry`` its cache entry."""
+    """A call reused a compilation.
+
+    ``function`` is the jitted function, ``entry`` its cache entry.
+    """
 
     function: Any
     entry: Any

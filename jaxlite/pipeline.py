@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What every stage made of one jaxpr, and how long it took; ``executable.run(datas)`` runs it."""
+    """What every stage made of one jaxpr, and how long it took; ``executable.run`` runs it."""
 
     name: str
     jaxpr: ClosedJaxpr

@@ -1,7 +1,10 @@
-"""Every stage of one jitted call, to look at. In: a traced function. Out: text and data of each stage.
+"""Every stage of one jitted call, to look at. In: a traced function.
 
-Names as in ``jax.stages``: ``jit(f).trace(x)`` is ``Traced``, ``.lower()`` gives ``Lowered``, ``.compile()``
-gives ``Compiled``. The notebook views, the golden files and ``JAXLITE_DUMP`` show the same text.
+Out: text and data of each stage.
+
+Names as in ``jax.stages``: ``jit(f).trace(x)`` is ``Traced``, ``.lower()`` gives ``Lowered``,
+``.compile()`` gives ``Compiled``. The notebook views, the golden files and ``JAXLITE_DUMP`` show
+the same text.
 
 >>> import jaxlite as jax, jaxlite.numpy as jnp
 >>> traced = jax.jit(lambda x: jnp.sin(x) * 2.0).trace(jnp.ones(3))
@@ -36,7 +39,10 @@ class Wrapped:
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """A function traced for some argument types. ``jaxpr`` has its captured constants as ``consts``."""
+    """A function traced for some argument types.
+
+    ``jaxpr`` has its captured constants as ``consts``.
+    """
 
     jaxpr: ClosedJaxpr
     fun_name: str

@@ -1,8 +1,9 @@
 """The notebook side of jaxlite: ``%load_ext jaxlite`` (or ``jaxlite_ipython``).
 
-Files, in reading order: ``options`` (the ``%%jit`` line), ``cell`` (one cell as a function), ``session`` (what is
-remembered), ``report`` (the one line), ``magics``, ``notices`` (messages about captured globals), ``tracebacks``,
-``views`` (pictures). Reads the engine only through the public names, ``stages``, ``diagnose`` and ``events``.
+Files, in reading order: ``options`` (the ``%%jit`` line), ``cell`` (one cell as a function),
+``session`` (what is remembered), ``report`` (the one line), ``magics``, ``notices`` (messages about
+captured globals), ``tracebacks``, ``views`` (pictures). Reads the engine only through the public
+names, ``stages``, ``diagnose`` and ``events``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""One ``%%jit`` cell as a function. In: source text and the user's names. Out: a function and how to call it.
+"""One ``%%jit`` cell as a function. In: source text and the user's names.
+
+Out: a function and how to call it.
 
     h = tanh(x @ w)          def cell(x, w):
     h.sum()            ->        h = tanh(x @ w)
                                  return {"h": h}, h.sum()
 
-Names that are read before they are surely assigned become arguments: arrays and numbers are traced, other plain
-values are static, functions and modules stay globals. Nothing is assigned until everything has run.
+Names that are read before they are surely assigned become arguments: arrays and numbers are traced,
+other plain values are static, functions and modules stay globals. Nothing is assigned until
+everything has run.
 """
 
 from __future__ import annotations
@@ -43,7 +46,10 @@ FORBIDDEN = {
 
 @dataclass(frozen=True)
 class CellOptions:
-    """What the ``%%jit`` line asks for about names; ``inputs`` and ``outputs`` are None for "find out"."""
+    """What the ``%%jit`` line asks for about names.
+
+    ``inputs`` and ``outputs`` are None for "find out".
+    """
 
     inputs: tuple[str, ...] | None = None
     outputs: tuple[str, ...] | None = None
@@ -52,7 +58,10 @@ class CellOptions:
 
 @dataclass
 class CellFunction:
-    """A compiled cell: call ``function(*arguments)`` to get ``(dict of outputs, value of the last expression)``."""
+    """A compiled cell.
+
+    Call ``function(*arguments)`` to get ``(dict of outputs, value of the last expression)``.
+    """
 
     function: types.FunctionType
     filename: str
@@ -94,7 +103,10 @@ def classify(value: Any) -> str:
 
 
 def parse_cell(source: str, filename: str) -> ast.Module:
-    """Parse a cell; syntax errors are Python's own. Constructs that cannot be traced raise ``CellError``."""
+    """Parse a cell; syntax errors are Python's own.
+
+    Constructs that cannot be traced raise ``CellError``.
+    """
     check_magics(source, filename)
     tree = ast.parse(source, filename)
     for node in _outside_functions(tree):
@@ -117,7 +129,10 @@ def parse_cell(source: str, filename: str) -> ast.Module:
 
 
 def _outside_functions(tree: ast.AST) -> Iterable[ast.AST]:
-    """Yield nodes; inside nested functions ``return`` and ``yield`` are the function's own business."""
+    """Yield nodes.
+
+    Inside nested functions ``return`` and ``yield`` are the function's own business.
+    """
     for node in ast.iter_child_nodes(tree):
         yield node
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
@@ -173,8 +188,8 @@ def build_cell(
     """Make the function of a cell from its source and the names that exist now.
 
     Raises:
-      CellError: the cell uses something that cannot be traced, or reads a name that does not exist or that
-        holds an object that can be no input. SyntaxError: as Python.
+      CellError: the cell uses something that cannot be traced, or reads a name that does not exist
+        or that holds an object that can be no input. SyntaxError: as Python.
     """
     tree = parse_cell(source, filename)
     names = names_of(tree)
@@ -281,7 +296,10 @@ def _compile(
     filename: str,
     namespace: Mapping[str, Any],
 ) -> types.FunctionType:
-    """Compile the cell's statements as the body of a function; line numbers stay those of the cell."""
+    """Compile the cell's statements as the body of a function.
+
+    Line numbers stay those of the cell.
+    """
     body = [_rebind_items(s) for s in tree.body]
     value: ast.expr = ast.Constant(None)
     if has_value:
@@ -334,7 +352,10 @@ def _call(name: str, args: list[ast.expr]) -> ast.expr:
 
 
 class _ItemAssignment(ast.NodeTransformer):
-    """Turns ``x[i] = v`` into ``x = __jaxlite_set__(x, i, v)``: arrays are immutable, names are not."""
+    """Turns ``x[i] = v`` into ``x = __jaxlite_set__(x, i, v)``.
+
+    Arrays are immutable, names are not.
+    """
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         self.generic_visit(node)
@@ -382,7 +403,10 @@ def _slice_call(index: ast.expr) -> ast.expr:
 
 
 def set_item(x: Any, index: Any, value: Any) -> Any:
-    """Return ``x`` with ``x[index]`` replaced: a new array, or the same Python container changed in place."""
+    """Return ``x`` with ``x[index]`` replaced.
+
+    A new array, or the same Python container changed in place.
+    """
     if isinstance(x, Array):
         return x.at[index].set(value)  # type: ignore[attr-defined]
     if isinstance(x, np.ndarray):

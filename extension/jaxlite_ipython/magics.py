@@ -1,4 +1,7 @@
-"""``%%jit`` and ``%jaxlite``. In: a cell. Out: assigned names, one line of report, views if asked for."""
+"""``%%jit`` and ``%jaxlite``. In: a cell.
+
+Out: assigned names, one line of report, views if asked for.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,10 @@ class JaxliteMagics(Magics):  # type: ignore[misc]
 
     @line_magic  # type: ignore[untyped-decorator]
     def jaxlite(self, line: str) -> None:
-        """Status and settings: ``%jaxlite``, ``%jaxlite ignore JL101``, ``%jaxlite tb full``, ``%jaxlite stale``."""
+        """Status and settings.
+
+        ``%jaxlite``, ``%jaxlite ignore JL101``, ``%jaxlite tb full``, ``%jaxlite stale``.
+        """
         command, _, rest = line.strip().partition(" ")
         rest = rest.strip()
         actions = {
@@ -90,13 +96,15 @@ class JaxliteMagics(Magics):  # type: ignore[misc]
         }
         if command not in actions:
             raise UsageError(
-                f"%jaxlite: unknown command {command!r}; choose from {', '.join(k for k in actions if k)}"
+                f"%jaxlite: unknown command {command!r}; choose from "
+                f"{', '.join(k for k in actions if k)}"
             )
         actions[command](rest)
 
     def _status(self, _: str) -> None:
         print(
-            f"jaxlite {jaxlite.__version__}, device {jaxlite.devices()[0]}, stale globals: {jaxlite.config.stale_globals}"
+            f"jaxlite {jaxlite.__version__}, device {jaxlite.devices()[0]}, stale globals: "
+            f"{jaxlite.config.stale_globals}"
         )
         ignored = ", ".join(sorted(self.notices.ignored)) or "none"
         print(f"messages ignored: {ignored}; tracebacks: {jaxlite.config.traceback}")

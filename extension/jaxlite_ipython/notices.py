@@ -1,7 +1,9 @@
-"""Messages about captured globals. In: cells as they run. Out: one line each on stderr, once per cause.
+"""Messages about captured globals. In: cells as they run.
 
-Before a cell runs its source is looked at (JL101, JL102); at each call of a jitted function the identity of what
-it captured is compared, and once per executed cell the contents (JL201 to JL203).
+Out: one line each on stderr, once per cause.
+
+Before a cell runs its source is looked at (JL101, JL102); at each call of a jitted function the
+identity of what it captured is compared, and once per executed cell the contents (JL201 to JL203).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The ``%%jit`` line. In: its text. Out: options; mistakes are ``UsageError`` with the help of the parser."""
+"""The ``%%jit`` line. In: its text. Out: options.
+
+Mistakes are ``UsageError`` with the help of the parser.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The one line below a ``%%jit`` cell. In: what a run did. Out: text. Plain text only: one line needs no HTML."""
+"""The one line below a ``%%jit`` cell. In: what a run did. Out: text.
+
+Plain text only: one line needs no HTML.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""What the extension remembers of one notebook session. In: cells and runs. Out: cached cell functions, reports.
+"""What the extension remembers of one notebook session. In: cells and runs.
 
-A cell with the same text and options keeps its function, so running it again is a cache hit as long as its inputs
-have the same types and the functions it uses are the same objects.
+Out: cached cell functions, reports.
+
+A cell with the same text and options keeps its function, so running it again is a cache hit as long
+as its inputs have the same types and the functions it uses are the same objects.
 """
 
 from __future__ import annotations

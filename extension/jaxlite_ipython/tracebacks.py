@@ -65,7 +65,10 @@ def cell_frame(error: BaseException) -> types.TracebackType | None:
 
 
 def render(error: BaseException) -> list[str]:
-    """Return the lines of an error in a ``%%jit`` cell: what, the user's line with a caret, facts and fix."""
+    """Return the lines of an error in a ``%%jit`` cell.
+
+    What, the user's line with a caret, facts and fix.
+    """
     code = getattr(error, "code", None)
     first, _, rest = str(error).partition("\n")
     tb = cell_frame(error)

@@ -1,4 +1,7 @@
-"""Functions and their arguments. In: what a user passed. Out: flat values, trees and names for messages."""
+"""Functions and their arguments. In: what a user passed.
+
+Out: flat values, trees and names for messages.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +125,10 @@ def is_valid_leaf(x: Any) -> bool:
 
 
 def abstractify(x: Any) -> ShapedArray:
-    """Return the aval of an argument; ShapeDtypeStructs stand for arrays. TypeError for other objects."""
+    """Return the aval of an argument; ShapeDtypeStructs stand for arrays.
+
+    TypeError for other objects.
+    """
     if isinstance(x, Array):
         return x.aval
     if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
@@ -141,11 +147,15 @@ def abstractify(x: Any) -> ShapedArray:
 def bad_argument(fun: Any, leaf: Any, path: str) -> TypeError:
     """Return JAX's error for an argument that is no array."""
     return TypeError(
-        f"Error interpreting argument to {fun} as an abstract array. The problematic value is of type "
+        f"Error interpreting argument to {fun} as an abstract array. The problematic value is of "
+        "type "
         f"{type(leaf)} and was passed to the function at path {path}.\n"
-        "This typically means that a jit-wrapped function was called with a non-array argument, and this "
-        "argument was not marked as static using the static_argnums or static_argnames parameters of "
-        f"jax.jit.\n  Fix: jaxlite.jit(..., static_argnames={_base_name(path)!r}), or pass an array."
+        "This typically means that a jit-wrapped function was called with a non-array argument, "
+        "and this "
+        "argument was not marked as static using the static_argnums or static_argnames parameters "
+        "of "
+        f"jax.jit.\n  Fix: jaxlite.jit(..., static_argnames={_base_name(path)!r}), or pass an "
+        "array."
     )
 
 
@@ -163,7 +173,8 @@ def check_output(leaf: Any, path: Any, info: DebugInfo, transform: str) -> None:
     where = keystr(path)
     at = f" at output component {where}" if where else ""
     raise TypeError(
-        f"function {where_defined(info)} traced for {transform} returned a value of type {type(leaf)}{at}, "
+        f"function {where_defined(info)} traced for {transform} returned a value of type "
+        f"{type(leaf)}{at}, "
         "which is not a valid JAX type"
     )
 
@@ -171,7 +182,8 @@ def check_output(leaf: Any, path: Any, info: DebugInfo, transform: str) -> None:
 class FlatFunction:
     """A function on flat values. After a run ``out_tree`` is the structure of what it returned.
 
-    ``static`` puts the static arguments back in their places: ``fill(args, kwargs) -> (args, kwargs)``.
+    ``static`` puts the static arguments back in their places: ``fill(args, kwargs) -> (args,
+    kwargs)``.
     """
 
     def __init__(
@@ -221,7 +233,8 @@ def argnums_tuple(argnums: int | Sequence[int], n_args: int, what: str) -> tuple
         if not 0 <= position < n_args:
             needed = int(n) + 1 if n >= 0 else -int(n)
             raise TypeError(
-                f"differentiating with respect to argnums={argnums} requires at least {needed} positional "
+                f"differentiating with respect to argnums={argnums} requires at least {needed} "
+                "positional "
                 f"arguments to be passed by the caller, but got only {n_args} positional arguments."
             )
         result.append(position)

@@ -1,4 +1,6 @@
-"""The carry of a loop must keep its type. In: a traced body. Out: nothing, or the error that says which part.
+"""The carry of a loop must keep its type. In: a traced body.
+
+Out: nothing, or the error that says which part.
 
 A weakly typed start (a Python number) is promoted to what the body returns, as in JAX.
 """
@@ -27,7 +29,10 @@ def promote_weak_carry(
     leaves: list[Any],
     n_carry: int,
 ) -> tuple[list[Any], ClosedJaxpr, FlatFunction]:
-    """Trace the body; where the start is weak and the result is not, start from the result's dtype instead."""
+    """Trace the body.
+
+    Where the start is weak and the result is not, start from the result's dtype instead.
+    """
     body, _, flat = trace(leaves)
     outs = body.out_avals[:n_carry]
     if len(outs) != n_carry:
@@ -61,9 +66,11 @@ def check_carry(
     name = _carry_name(flat)
     if out_tree != in_tree:
         raise TypeError(
-            f"{title} carry input and carry output must have the same pytree structure, but they differ:\n\n"
+            f"{title} carry input and carry output must have the same pytree structure, but they "
+            "differ:\n\n"
             f"{_structure_difference(name, in_tree, out_tree)}\n\n"
-            "Revise the function so that the carry output has the same pytree structure as the carry input."
+            "Revise the function so that the carry output has the same pytree structure as the "
+            "carry input."
         )
     marks = tree_unflatten(in_tree, list(range(n_carry)))
     paths = [keystr(p) for p, _ in tree_flatten_with_path(marks)[0]]
@@ -75,7 +82,8 @@ def check_carry(
     if lines:
         body_text = lines[0] if len(lines) == 1 else "\n".join(f"  * {line}" for line in lines)
         raise TypeError(
-            f"{title} carry input and carry output must have equal types, but they differ:\n\n{body_text}\n\n"
+            f"{title} carry input and carry output must have equal types, but they "
+            f"differ:\n\n{body_text}\n\n"
             "Revise the function so that all output types match the corresponding input types."
             f"\n  Fix: {_fix(leaves, body.out_avals)}"
         )
@@ -90,7 +98,8 @@ def _difference(name: str, path: str, aval: ShapedArray, out: ShapedArray) -> st
     part = f"component {name}{path}" if path else name
     what = "shapes" if aval.shape != out.shape else "dtypes"
     return (
-        f"The input carry {part} has type {type_text(aval)} but the corresponding output carry component has "
+        f"The input carry {part} has type {type_text(aval)} but the corresponding output carry "
+        "component has "
         f"type {type_text(out)}, so the {what} do not match."
     )
 
@@ -121,14 +130,16 @@ def _structure_difference(name: str, in_tree: PyTreeDef, out_tree: PyTreeDef | N
         left = f"a {a_type}" if a_type else "a pytree leaf"
         right = f"a {b_type}" if b_type else "a pytree leaf"
         return (
-            f"The input carry {name} is {left} but the corresponding component of the carry output is {right}, "
+            f"The input carry {name} is {left} but the corresponding component of the carry output "
+            f"is {right}, "
             "so their Python types differ."
         )
     n, m = len(in_tree.children()), len(out_tree.children())
     if n != m:
         kind = a_type.__name__ if a_type else "container"
         return (
-            f"The input carry {name} is a {kind} of length {n} but the corresponding component of the carry "
+            f"The input carry {name} is a {kind} of length {n} but the corresponding component of "
+            "the carry "
             f"output is a {kind} of length {m}, so the lengths do not match."
         )
     return f"The input carry {name} has structure {in_tree} but the carry output has structure {out_tree}."

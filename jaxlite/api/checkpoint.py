@@ -1,4 +1,7 @@
-"""``checkpoint`` (``remat``): trade memory for recomputation. In: a function. Out: it, saving less for reverse mode."""
+"""``checkpoint`` (``remat``): trade memory for recomputation. In: a function.
+
+Out: it, saving less for reverse mode.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ __all__ = ["checkpoint", "checkpoint_policies", "remat"]
 
 
 class checkpoint_policies:
-    """What a checkpointed function may save: functions ``(primitive, *avals, **params) -> bool``."""
+    """What a checkpointed function may save.
+
+    Functions ``(primitive, *avals, **params) -> bool``.
+    """
 
     @staticmethod
     def everything_saveable(*_: Any, **__: Any) -> bool:

@@ -1,4 +1,6 @@
-"""``cond`` and ``switch``. In: a predicate or index, branches, operands. Out: the chosen branch's result.
+"""``cond`` and ``switch``. In: a predicate or index, branches, operands.
+
+Out: the chosen branch's result.
 
 Branches are traced exactly once each, also outside ``jit``, as in JAX.
 """
@@ -42,7 +44,9 @@ def cond(
     operand: Any = None,
     linear: Any = None,
 ) -> Any:
-    """Return ``true_fun(*operands)`` if ``pred`` holds, else ``false_fun(*operands)``; only one runs.
+    """Return ``true_fun(*operands)`` if ``pred`` holds, else ``false_fun(*operands)``.
+
+    Only one runs.
 
     Args:
       pred: scalar, bool or number (nonzero is true).
@@ -111,7 +115,8 @@ def switch(
       *operands: arguments of every branch.
 
     Raises:
-      TypeError: the index is no integer scalar, or the branches return different structures or types.
+      TypeError: the index is no integer scalar, or the branches return different structures or
+        types.
       ValueError: there are no branches.
 
     >>> from jaxlite import lax
@@ -193,8 +198,10 @@ def _check_branches(
                 at = f" at path {path}" if path else ""
                 raise TypeError(
                     "cond branches must have equal output types but they differ.\n\n"
-                    f"{who}\n\nThe output of {labels[ref]}{at} has type {type_text(a)} but the corresponding "
-                    f"output of {labels[i]} has type {type_text(b)}, so the {what} do not match.\n\n"
+                    f"{who}\n\nThe output of {labels[ref]}{at} has type {type_text(a)} but the "
+                    "corresponding "
+                    f"output of {labels[i]} has type {type_text(b)}, so the {what} do not "
+                    "match.\n\n"
                     f"Revise {both} so that all output types match."
                 )
 

@@ -1,7 +1,9 @@
-"""``custom_jvp`` and ``custom_vjp``: functions whose derivative the user writes. In: functions. Out: callables.
+"""``custom_jvp`` and ``custom_vjp``: functions whose derivative the user writes. In: functions.
 
-The decorated function keeps its pytrees; this module flattens, checks what the rules return, and hands flat
-functions to ``higher_order.custom_call``.
+Out: callables.
+
+The decorated function keeps its pytrees; this module flattens, checks what the rules return, and
+hands flat functions to ``higher_order.custom_call``.
 """
 
 from __future__ import annotations
@@ -42,13 +44,17 @@ def _resolve(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any
     if bound.kwargs:
         raise TypeError(
             "keyword arguments could not be resolved to positions: "
-            f"The following keyword arguments could not be resolved to positions: {', '.join(bound.kwargs)}"
+            "The following keyword arguments could not be resolved to positions: "
+            f"{', '.join(bound.kwargs)}"
         )
     return tuple(bound.args)
 
 
 class _Flat:
-    """Flat view of ``fun`` on the differentiable arguments; remembers the structure of its result."""
+    """Flat view of ``fun`` on the differentiable arguments.
+
+    Remembers the structure of its result.
+    """
 
     def __init__(
         self, fun: Callable[..., Any], nondiff: tuple[int, ...], args: tuple[Any, ...]
@@ -73,15 +79,18 @@ class _Flat:
 
 
 class custom_jvp:
-    """Decorator: give a function its forward-mode rule (from which reverse mode follows by transposition).
+    """Decorator.
+
+    Give a function its forward-mode rule (from which reverse mode follows by transposition).
 
     Args:
       fun: the function.
-      nondiff_argnums: positions of arguments that are no arrays (functions, shapes); they come first in the rule.
+      nondiff_argnums: positions of arguments that are no arrays (functions, shapes); they come
+        first in the rule.
 
     Raises:
-      AttributeError: called without a rule. TypeError: the rule returns something else than a pair of equal
-      structures and types.
+      AttributeError: called without a rule. TypeError: the rule returns something else than a pair
+        of equal structures and types.
 
     >>> import jaxlite as jax, jaxlite.numpy as jnp
     >>> @jax.custom_jvp
@@ -117,7 +126,10 @@ class custom_jvp:
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set one rule per argument: ``jvp_i(tangent_i, out, *primals) -> out tangent``; None means zero."""
+        """Set one rule per argument: ``jvp_i(tangent_i, out, *primals) -> out tangent``.
+
+        None means zero.
+        """
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
@@ -160,15 +172,18 @@ class custom_jvp:
             pair = jvp(*flat.static, p, t)
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
-                    f"Custom JVP rule {name_of(jvp)} for function {name} must produce a pair (list or tuple of "
+                    f"Custom JVP rule {name_of(jvp)} for function {name} must produce a pair (list "
+                    "or tuple of "
                     f"length two) representing primal and tangent outputs, but got {pair}."
                 )
             outs, out_tree = tree_flatten(pair[0])
             out_ts, t_tree = tree_flatten(pair[1])
             if out_tree != t_tree:
                 raise TypeError(
-                    f"Custom JVP rule {name_of(jvp)} for function {name} must produce primal and tangent outputs "
-                    f"with equal container (pytree) structures, but got {out_tree} and {t_tree} respectively."
+                    f"Custom JVP rule {name_of(jvp)} for function {name} must produce primal and "
+                    "tangent outputs "
+                    f"with equal container (pytree) structures, but got {out_tree} and {t_tree} "
+                    "respectively."
                 )
             flat.out_tree = out_tree
             outs = to_arrays(outs)
@@ -199,8 +214,10 @@ def _check_out_tangent(out: Any, tangent: Any) -> Any:
     found = get_aval(array)
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise TypeError(
-            "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. "
-            f"Expected {_short(expected)} (tangent type of {_short(get_aval(out))}) but got {_short(found)}."
+            "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and "
+            "dtypes. "
+            f"Expected {_short(expected)} (tangent type of {_short(get_aval(out))}) but got "
+            f"{_short(found)}."
         )
     return array
 
@@ -212,15 +229,16 @@ def _short(aval: Any) -> str:
 class custom_vjp:
     """Decorator: give a function its reverse-mode rule as a pair of functions.
 
-    ``f.defvjp(fwd, bwd)``: ``fwd(*args) -> (out, residuals)``, ``bwd(*nondiff, residuals, ct) -> cts`` with one
-    cotangent per differentiable argument (None for zero).
+    ``f.defvjp(fwd, bwd)``: ``fwd(*args) -> (out, residuals)``, ``bwd(*nondiff, residuals, ct) ->
+    cts`` with one cotangent per differentiable argument (None for zero).
 
     Args:
       fun: the function.
       nondiff_argnums: positions of arguments that are no arrays; they come first in ``bwd``.
 
     Raises:
-      AttributeError: called without rules. TypeError, ValueError: the rules return wrong structures or types.
+      AttributeError: called without rules. TypeError, ValueError: the rules return wrong structures
+        or types.
 
     >>> import jaxlite as jax, jaxlite.numpy as jnp
     >>> @jax.custom_vjp
@@ -282,10 +300,14 @@ class custom_vjp:
             pair = fwd(*flat.merge(tree_unflatten(flat.in_tree, leaves)))
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
-                    f"Custom VJP fwd rule {name_of(fwd)} for function {name} must produce a pair (list or tuple of "
-                    "length two) where the first element represents the primal output (equal to those of the "
-                    f"custom_vjp-decorated function {name}) and the second element represents residuals (i.e. "
-                    "values stored from the forward pass for use on the backward pass), but instead of a pair "
+                    f"Custom VJP fwd rule {name_of(fwd)} for function {name} must produce a pair "
+                    "(list or tuple of "
+                    "length two) where the first element represents the primal output (equal to "
+                    "those of the "
+                    f"custom_vjp-decorated function {name}) and the second element represents "
+                    "residuals (i.e. "
+                    "values stored from the forward pass for use on the backward pass), but "
+                    "instead of a pair "
                     f"the fwd rule {name_of(fwd)} produced {pair}."
                 )
             outs, flat.out_tree = tree_flatten(pair[0])
@@ -309,7 +331,10 @@ class custom_vjp:
 
 
 def _check_bwd(out: Any, flat: _Flat) -> list[Any]:
-    """Return one flat cotangent per leaf of the primal arguments; None stands for zeros of a subtree."""
+    """Return one flat cotangent per leaf of the primal arguments.
+
+    None stands for zeros of a subtree.
+    """
     args = tree_unflatten(flat.in_tree, flat.leaves)
     mismatch = not isinstance(out, tuple | list) or len(out) != len(args)
     leaves: list[Any] = []
@@ -329,9 +354,12 @@ def _check_bwd(out: Any, flat: _Flat) -> list[Any]:
             ]
     if mismatch:
         raise TypeError(
-            "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the args "
-            "tuple of the primal function, and in particular must produce a tuple of length equal to the number "
-            f"of arguments to the primal function, but got bwd output structure {tree_structure(out)} for "
+            "Custom VJP bwd rule must produce an output with the same container (pytree) structure "
+            "as the args "
+            "tuple of the primal function, and in particular must produce a tuple of length equal "
+            "to the number "
+            "of arguments to the primal function, but got bwd output structure "
+            f"{tree_structure(out)} for "
             f"primal input structure {tree_structure(args)}."
         )
     paths = [p for p, _ in tree_flatten_with_path(args)[0]]
@@ -347,9 +375,12 @@ def _check_ct(ct: Any, primal: Any, path: Any) -> Any:
     if found.shape != expected.shape or found.dtype != expected.dtype:
         what = "shapes" if found.shape != expected.shape else "dtypes"
         raise ValueError(
-            "Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal "
-            f"function, but at output{keystr(path)} the bwd rule produced an output of type {_short(found)} "
-            f"corresponding to an input of type {_short(get_aval(primal))}, so the {what} do not match"
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of "
+            "the primal "
+            f"function, but at output{keystr(path)} the bwd rule produced an output of type "
+            f"{_short(found)} "
+            f"corresponding to an input of type {_short(get_aval(primal))}, so the {what} do not "
+            "match"
         )
     return array
 

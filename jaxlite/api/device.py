@@ -69,7 +69,9 @@ def device_get(x: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Wait until the leaves of ``x`` have been computed; returns ``x`` (the CPU has nothing to wait for).
+    """Wait until the leaves of ``x`` have been computed.
+
+    Returns ``x`` (the CPU has nothing to wait for).
 
     >>> import jaxlite as jax
     >>> jax.block_until_ready(3)

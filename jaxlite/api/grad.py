@@ -67,7 +67,8 @@ def jvp(
     tangent_leaves, tangent_tree = tree_flatten(tangents)
     if tree != tangent_tree:
         raise TypeError(
-            "primal and tangent arguments to jax.jvp must have the same tree structure; primals have "
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
+            "have "
             f"tree structure {tree} whereas tangents have tree structure {tangent_tree}."
         )
     for p, t in zip(primal_leaves, tangent_leaves, strict=True):
@@ -104,7 +105,8 @@ def _check_tangent(primal: ShapedArray, tangent: Any) -> None:
     found_dtype = tangent.dtype if _is_float0(tangent) else abstractify(tangent).dtype
     if found_dtype != expected.dtype:
         raise TypeError(
-            "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in case of "
+            "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
+            "case of "
             "int/bool primal dtype the tangent dtype must be float0.Got primal dtype "
             f"{primal.dtype} and so expected tangent dtype {expected.dtype}, but got tangent dtype "
             f"{found_dtype} instead."
@@ -117,7 +119,10 @@ def _check_tangent(primal: ShapedArray, tangent: Any) -> None:
 
 
 def _with_aux(flat: FlatFunction, kept: list[Any]) -> Callable[..., list[Any]]:
-    """Run ``flat`` and keep its auxiliary output: ``kept`` becomes [tree of out, function giving aux]."""
+    """Run ``flat`` and keep its auxiliary output.
+
+    ``kept`` becomes [tree of out, function giving aux].
+    """
 
     def run(*leaves: Any) -> list[Any]:
         outs = flat(*leaves)
@@ -163,7 +168,8 @@ class VJPFunction:
         leaves, tree = tree_flatten(cotangents)
         if tree != self._out_tree:
             raise ValueError(
-                "unexpected tree structure.\n\nThe argument to a VJP function returned by `jax.vjp` must "
+                "unexpected tree structure.\n\nThe argument to a VJP function returned by "
+                "`jax.vjp` must "
                 f"match the pytree structure of the differentiated function {self._name}.\n\n"
                 f"But the tree structures differ: expected {self._out_tree}, got {tree}."
             )
@@ -188,15 +194,18 @@ def _check_cotangent(ct: Any, out: ShapedArray) -> Any:
         if not _is_float0(ct):
             raise ValueError(
                 "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-                f"{abstractify(ct).str_short()}, but expected float0[{','.join(map(str, out.shape))}] because "
+                f"{abstractify(ct).str_short()}, but expected "
+                f"float0[{','.join(map(str, out.shape))}] because "
                 f"the corresponding output of the differentiated function had JAX type {_long(out)}"
             )
         return Zero(expected)
     found = abstractify(ct)
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise ValueError(
-            f"unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got {_long(found)}, "
-            f"but expected {_long(expected)} because the corresponding output of the differentiated "
+            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+            f"{_long(found)}, "
+            f"but expected {_long(expected)} because the corresponding output of the "
+            "differentiated "
             f"function had JAX type {_long(out)}"
         )
     return ct if isinstance(ct, np.generic) else to_arrays([ct])[0]
@@ -209,7 +218,10 @@ def _long(aval: ShapedArray) -> str:
 def _linearize(
     fun: Callable[..., Any], primals: Sequence[Any], transform: str, has_aux: bool
 ) -> tuple[Linearized, list[ShapedArray], PyTreeDef, PyTreeDef, list[Any]]:
-    """Linearize ``fun`` at ``primals``: result, argument avals, trees of arguments and results, aux."""
+    """Linearize ``fun`` at ``primals``.
+
+    Result, argument avals, trees of arguments and results, aux.
+    """
     check_callable(fun)
     leaves, in_tree = tree_flatten(tuple(primals))
     flat = FlatFunction(
@@ -282,8 +294,10 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
             found = None if _is_float0(t) else abstractify(t)
             if found is not None and (found.shape, found.dtype) != (expected.shape, expected.dtype):
                 raise ValueError(
-                    "linearized function called on tangent values inconsistent with the original primal "
-                    f"values:\nGot tangent aval {_long(found)} for primal aval {_long(aval)} but expected "
+                    "linearized function called on tangent values inconsistent with the original "
+                    "primal "
+                    f"values:\nGot tangent aval {_long(found)} for primal aval {_long(aval)} but "
+                    "expected "
                     f"{_long(expected)}."
                 )
             if expected.dtype != dtypes.float0:
@@ -302,7 +316,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 def linear_transpose(
     fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
 ) -> Callable[..., Any]:
-    """Return the transpose of a linear function: from result cotangents to a tuple of argument cotangents.
+    """Return the transpose of a linear function.
+
+    From result cotangents to a tuple of argument cotangents.
 
     ``primals`` only give shapes and dtypes (``ShapeDtypeStruct`` will do).
 
@@ -325,13 +341,15 @@ def linear_transpose(
         cts, tree = tree_flatten(cotangents)
         if tree != flat.out_tree:
             raise TypeError(
-                f"cotangent tree does not match function output, expected {flat.out_tree} but got {tree}"
+                f"cotangent tree does not match function output, expected {flat.out_tree} but got "
+                f"{tree}"
             )
         for ct, aval in zip(cts, closed.out_avals, strict=True):
             found = abstractify(ct)
             if (found.shape, found.dtype) != (aval.shape, aval.dtype):
                 raise TypeError(
-                    f"cotangent type does not match function output, expected {_long(aval)} but got {_long(found)}"
+                    f"cotangent type does not match function output, expected {_long(aval)} but "
+                    f"got {_long(found)}"
                 )
         args = [Linear(a) for a in avals]
         found_cts = backward_pass(closed.jaxpr, closed.consts, args, to_arrays(cts))
@@ -386,7 +404,10 @@ def value_and_grad(
 
 
 def one_like(x: Any) -> Any:
-    """Return the scalar 1 of ``x``'s type (a literal): the cotangent that a gradient starts from."""
+    """Return the scalar 1 of ``x``'s type (a literal).
+
+    The cotangent that a gradient starts from.
+    """
     return np.asarray(1, get_aval(x).dtype)[()]
 
 
@@ -398,7 +419,9 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Any = (),
 ) -> Callable[..., Any]:
-    """Return the gradient of a scalar-valued function, as a function. Arguments as ``value_and_grad``.
+    """Return the gradient of a scalar-valued function, as a function.
+
+    Arguments as ``value_and_grad``.
 
     Raises:
       TypeError: the result is no real scalar, or an argument is no float.
@@ -446,22 +469,28 @@ def _check_grad_output(out: Any, holomorphic: bool) -> None:
     if out.shape != ():
         raise TypeError(
             f"Gradient only defined for scalar-output functions. Output had shape: {out.shape}."
-            "\n  Fix: reduce it, e.g. lambda x: f(x).sum(), or use jaxlite.jacobian(f) for all rows."
+            "\n  Fix: reduce it, e.g. lambda x: f(x).sum(), or use jaxlite.jacobian(f) for all "
+            "rows."
         )
     dtype = out.dtype
     if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
         raise TypeError(
-            f"grad with holomorphic=True requires outputs with complex dtype, but got {dtypes.name_of(dtype)}."
+            "grad with holomorphic=True requires outputs with complex dtype, but got "
+            f"{dtypes.name_of(dtype)}."
         )
     if not holomorphic and dtypes.issubdtype(dtype, np.complexfloating):
         raise TypeError(
-            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
+            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
+            "but got "
             f"{dtypes.name_of(dtype)}. For holomorphic differentiation, pass holomorphic=True. For "
-            "differentiation of non-holomorphic functions involving complex outputs, use jax.vjp directly."
+            "differentiation of non-holomorphic functions involving complex outputs, use jax.vjp "
+            "directly."
         )
     if not dtypes.issubdtype(dtype, np.inexact):
         raise TypeError(
-            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
-            f"{dtypes.name_of(dtype)}. For differentiation of functions with integer outputs, use jax.vjp "
+            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
+            "but got "
+            f"{dtypes.name_of(dtype)}. For differentiation of functions with integer outputs, use "
+            "jax.vjp "
             "directly."
         )

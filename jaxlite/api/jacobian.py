@@ -26,7 +26,9 @@ def jacfwd(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """Return the Jacobian of ``fun`` by forward mode: cheap when there are fewer inputs than outputs.
+    """Return the Jacobian of ``fun`` by forward mode.
+
+    Cheap when there are fewer inputs than outputs.
 
     The result has the structure of ``fun``'s result; each leaf of shape ``out.shape + in.shape``.
 
@@ -77,7 +79,9 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """Return the Jacobian of ``fun`` by reverse mode: cheap when there are fewer outputs than inputs.
+    """Return the Jacobian of ``fun`` by reverse mode.
+
+    Cheap when there are fewer outputs than inputs.
 
     The result has the structure of ``fun``'s result; each leaf of shape ``out.shape + in.shape``.
 
@@ -134,7 +138,10 @@ def hessian(
 
 
 def _basis(which: int, arrays: Sequence[Any], first: bool = False) -> Any:
-    """Return the part for ``arrays[which]`` of the standard basis of all arrays together: [n_total, *shape]."""
+    """Return the part for ``arrays[which]`` of the standard basis of all arrays together.
+
+    [n_total, *shape].
+    """
     sizes = [int(np.prod(get_aval(a).shape, dtype=np.int64)) for a in arrays]
     total, offset = sum(sizes), sum(sizes[:which])
     aval = get_aval(arrays[which])
@@ -200,10 +207,12 @@ def _check_input(
         kind = "real- or complex-valued" if allow_complex else "real-valued"
         bound = "np.inexact" if allow_complex else "np.floating"
         tail = (
-            "If you want to use Boolean- or integer-valued inputs, use vjp or set allow_int to True."
+            "If you want to use Boolean- or integer-valued inputs, use vjp or set allow_int to "
+            "True."
             if allow_complex
             else "For holomorphic differentiation, pass holomorphic=True. For differentiation of "
-            "non-holomorphic functions involving complex inputs or integer inputs, use jax.jvp directly."
+            "non-holomorphic functions involving complex inputs or integer inputs, use jax.jvp "
+            "directly."
         )
         raise TypeError(
             f"{name} requires {kind} inputs (input dtype that is a sub-dtype of {bound}), but got "
@@ -211,9 +220,11 @@ def _check_input(
         )
     if dtypes.issubdtype(dtype, np.complexfloating) and not allow_complex:
         raise TypeError(
-            f"{name} requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but got "
+            f"{name} requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
+            "but got "
             f"{dtypes.name_of(dtype)}. For holomorphic differentiation, pass holomorphic=True. For "
-            "differentiation of non-holomorphic functions involving complex inputs or integer inputs, use "
+            "differentiation of non-holomorphic functions involving complex inputs or integer "
+            "inputs, use "
             "jax.jvp directly."
         )
 
@@ -236,6 +247,7 @@ def _check_output(name: str, x: Any, holomorphic: bool, reverse: bool = False) -
             else "For differentiation of functions with integer outputs, use jax.vjp directly."
         )
         raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but "
+            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
+            "np.floating), but "
             f"got {dtypes.name_of(dtype)}. {tail}"
         )

@@ -1,7 +1,10 @@
-"""Stage 1 of 7, one call. In: a Python call of a jitted function. Out: its results, from the cache or compiled.
+"""Stage 1 of 7, one call. In: a Python call of a jitted function.
 
-The cache key is a structured object: argument types, tree, static values, settings. A hit costs a look-up, the
-allocation of the results and one native call. A miss traces (stage 2), then the pipeline compiles.
+Out: its results, from the cache or compiled.
+
+The cache key is a structured object: argument types, tree, static values, settings. A hit costs a
+look-up, the allocation of the results and one native call. A miss traces (stage 2), then the
+pipeline compiles.
 Next: ``transforms/stage_out.py``.
 """
 
@@ -46,7 +49,10 @@ __all__ = ["CacheKey", "Entry", "JitFunction", "jit"]
 
 
 class CacheKey:
-    """What a compilation depends on. Two keys are equal if a compilation for one serves the other."""
+    """What a compilation depends on.
+
+    Two keys are equal if a compilation for one serves the other.
+    """
 
     __slots__ = ("_hash", "avals", "in_tree", "settings", "static")
 
@@ -335,7 +341,8 @@ class JitFunction(Wrapped):
         limit = self._options.get("max_traces")
         if limit is not None and len(self._cache.entries) >= limit:
             error = errors.RecompileError(
-                f"{name_of(self._fun)} reached max_traces={limit}: this call has new argument types.\n"
+                f"{name_of(self._fun)} reached max_traces={limit}: this call has new argument "
+                "types.\n"
                 f"  Fix: see jaxlite.why_recompiled({name_of(self._fun)}), or raise max_traces."
             )
             error.code = "JL031"
@@ -415,23 +422,28 @@ def jit(
     compiler_options: dict[str, Any] | None = None,
     max_traces: int | None = None,
 ) -> Any:
-    """Return ``fun`` compiled: traced once per combination of argument types, fused, run as native code.
+    """Return ``fun`` compiled.
+
+    Traced once per combination of argument types, fused, run as native code.
 
     Args:
       fun: a pure function of arrays, Python numbers and containers (pytrees) of them.
-      static_argnums, static_argnames: arguments that are Python constants. They must be hashable; a new value
-        compiles again. Each is completed from the other by the function's signature.
+      static_argnums, static_argnames: arguments that are Python constants. They must be hashable; a
+        new value compiles again. Each is completed from the other by the function's signature.
       donate_argnums, donate_argnames: accepted as in JAX; the CPU has no use for them.
-      keep_unused, device, backend, inline, in_shardings, out_shardings, compiler_options: accepted as in JAX.
+      keep_unused, device, backend, inline, in_shardings, out_shardings, compiler_options: accepted
+        as in JAX.
       max_traces: raise ``RecompileError`` before the trace that would be one too many.
 
     Returns:
-      A callable with ``trace``, ``lower``, ``clear_cache`` and ``entries``; also usable as decorator
-      (``@jit``, ``@jit(static_argnames="n")``).
+      A callable with ``trace``, ``lower``, ``clear_cache`` and ``entries``; also usable as
+      decorator (``@jit``, ``@jit(static_argnames="n")``).
 
     Raises:
-      TypeError: ``fun`` is not callable, an argument is no array, or the function returned something else.
-      ValueError: a static argument is not hashable, or ``static_argnums`` does not fit the signature.
+      TypeError: ``fun`` is not callable, an argument is no array, or the function returned
+        something else.
+      ValueError: a static argument is not hashable, or ``static_argnums`` does not fit the
+        signature.
 
     >>> import jaxlite as jax, jaxlite.numpy as jnp
     >>> f = jax.jit(lambda x: jnp.sin(x) ** 2 + jnp.cos(x) ** 2)

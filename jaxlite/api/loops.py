@@ -1,6 +1,9 @@
-"""Loops: ``while_loop``, ``fori_loop``, ``scan``, ``map``, ``associative_scan``. Bodies are traced once.
+"""Loops: ``while_loop``, ``fori_loop``, ``scan``, ``map``, ``associative_scan``.
 
-In: Python functions and pytrees. Out: results; this module checks types and flattens, ``higher_order`` runs.
+Bodies are traced once.
+
+In: Python functions and pytrees. Out: results; this module checks types and flattens,
+``higher_order`` runs.
 """
 
 from __future__ import annotations
@@ -125,8 +128,8 @@ def fori_loop(
       unroll: accepted as in JAX; needs concrete bounds.
 
     Raises:
-      TypeError: bounds are no integers of one type, or the carry's type changes. OverflowError: a bound does
-      not fit the index type.
+      TypeError: bounds are no integers of one type, or the carry's type changes. OverflowError: a
+        bound does not fit the index type.
 
     >>> from jaxlite import lax
     >>> int(lax.fori_loop(0, 5, lambda i, total: total + i, 0))
@@ -237,7 +240,8 @@ def scan(
       unroll: accepted as in JAX.
 
     Raises:
-      TypeError: ``f`` returns no pair or changes the carry's type. ValueError: lengths differ or are unknown.
+      TypeError: ``f`` returns no pair or changes the carry's type. ValueError: lengths differ or
+        are unknown.
 
     >>> import jaxlite.numpy as jnp
     >>> from jaxlite import lax
@@ -301,7 +305,8 @@ def _scan_length(leaves: Sequence[Any], length: Any) -> int:
             raise ValueError(f"scan `length` must be non-negative, got {n}.")
         if any(m != n for m in lengths):
             raise ValueError(
-                f"scan got `length` argument of {n} which disagrees with leading axis sizes {lengths}."
+                f"scan got `length` argument of {n} which disagrees with leading axis sizes "
+                f"{lengths}."
             )
         return n
     unique = set(lengths)
@@ -328,7 +333,8 @@ def _scan_in_python(f: Any, init: Any, xs: Any, n: int, reverse: bool) -> Any:
         ys.reverse()
     if not ys:
         raise ValueError(
-            "zero-length scan is not supported in disable_jit() mode because the output type is unknown."
+            "zero-length scan is not supported in disable_jit() mode because the output type is "
+            "unknown."
         )
     stacked = tree_map(lambda *cols: _stack(cols), *ys)
     return carry, stacked
@@ -344,7 +350,8 @@ def _stack(rows: Sequence[Any]) -> Any:
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Return ``f`` applied to each element along the first axis of ``xs``, one after the other.
 
-    Like ``vmap`` but in sequence: less memory, and ``cond`` stays a branch. ``batch_size`` maps that many at once.
+    Like ``vmap`` but in sequence: less memory, and ``cond`` stays a branch. ``batch_size`` maps
+    that many at once.
 
     >>> import jaxlite.numpy as jnp
     >>> from jaxlite import lax
@@ -398,7 +405,8 @@ def associative_scan(
     Raises:
       TypeError: ``fn`` is not callable. ValueError: lengths differ.
 
-    Algorithm: Blelloch (1990), section 1.4: pairs are combined, scanned recursively, and interleaved.
+    Algorithm: Blelloch (1990), section 1.4: pairs are combined, scanned recursively, and
+    interleaved.
 
     >>> import jaxlite.numpy as jnp
     >>> from jaxlite import lax

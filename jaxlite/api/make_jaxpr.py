@@ -1,4 +1,7 @@
-"""Look at a function without running it. In: a function and arguments. Out: its jaxpr, or its result types."""
+"""Look at a function without running it. In: a function and arguments.
+
+Out: its jaxpr, or its result types.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Static arguments of a jitted function: which ones, their values in the cache key, and back again."""
+"""Static arguments of a jitted function.
+
+Which ones, their values in the cache key, and back again.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +107,10 @@ class StaticSpec:
 
 
 class StaticValue:
-    """A static argument in a cache key: equal if type and value are equal (1 and 1.0 and True differ)."""
+    """A static argument in a cache key.
+
+    Equal if type and value are equal (1 and 1.0 and True differ).
+    """
 
     __slots__ = ("_hash", "value")
 
@@ -140,7 +146,8 @@ def _not_hashable(value: Any, error: Exception) -> str:
     elif hasattr(value, "__dataclass_fields__"):
         advice = "declare it with @dataclass(frozen=True)"
     return (
-        "Non-hashable static arguments are not supported. An error occurred while trying to hash an object "
+        "Non-hashable static arguments are not supported. An error occurred while trying to hash "
+        "an object "
         f"of type {type(value)}, {value}. The error was:\nTypeError: {error}\n  Fix: {advice}."
     )
 

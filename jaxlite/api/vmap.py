@@ -1,4 +1,7 @@
-"""``vmap``: from one example to a batch. In: a function and which axes to map. Out: the batched function."""
+"""``vmap``: from one example to a batch. In: a function and which axes to map.
+
+Out: the batched function.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,8 @@ def vmap(
 
     Args:
       fun: function of one example.
-      in_axes: which axis of each argument to map: an int, None (the same for every example), or a tuple
-        with one entry per argument, each a pytree prefix of it.
+      in_axes: which axis of each argument to map: an int, None (the same for every example), or a
+        tuple with one entry per argument, each a pytree prefix of it.
       out_axes: where the mapped axis goes in the results (a pytree prefix of the result).
       axis_name: name of the axis for collectives.
       axis_size: number of examples, needed only if no argument is mapped.
@@ -55,7 +58,8 @@ def vmap(
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, int | tuple)):
         raise TypeError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            "positional "
             f"arguments passed to the function, but got {in_axes}."
         )
 
@@ -63,7 +67,8 @@ def vmap(
     def batched(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
-                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+                "positional "
                 "arguments passed to the function, but got "
                 f"len(in_axes)={len(in_axes)}, len(args)={len(args)}"
             )
@@ -87,14 +92,16 @@ def _canonical(dim: Any, leaf: Any) -> int | None:
         return None
     if not isinstance(dim, int):
         raise TypeError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            "positional "
             f"arguments passed to the function, but got {dim}."
         )
     shape = get_aval(leaf).shape if not hasattr(leaf, "shape") else tuple(leaf.shape)
     if not -len(shape) <= dim < len(shape):
         needed = dim + 1 if dim >= 0 else -dim
         raise ValueError(
-            f"vmap was requested to map its argument along axis {dim}, which implies that its rank should be "
+            f"vmap was requested to map its argument along axis {dim}, which implies that its rank "
+            "should be "
             f"at least {needed}, but is only {len(shape)} (its shape is {shape})"
         )
     return dim + len(shape) if dim < 0 else dim

@@ -34,7 +34,7 @@ Place: TypeAlias = "tuple[int, ...] | Opaque"
 
 
 class Use(NamedTuple):
-    """A reader of a value: where it reads, inside a sweep over reduced axes or not, or from memory."""
+    """A reader of a value: where it reads, inside a sweep or not, or from memory."""
 
     cluster: Cluster
     place: Place
@@ -283,7 +283,7 @@ class Clusters:
         heapq.heapify(heap)
         done: list[Cluster] = []
         while heap:
-            _, n, cluster = heapq.heappop(heap)
+            *_, cluster = heapq.heappop(heap)
             done.append(cluster)
             for reader in readers[cluster]:
                 waiting[reader].discard(cluster)

@@ -264,7 +264,7 @@ class Normaliser:
         return low, high
 
     def sum_of(self, form: Form) -> ir.Expr:
-        """Return the expression of a sum: outer indices first, so that partial sums can be hoisted."""
+        """Return the expression of a sum: outer indices first, so that parts can be hoisted."""
         order = self.order
         total: ir.Expr | None = None
         terms = sorted(form.terms.items(), key=lambda item: order.get(item[0], -1))

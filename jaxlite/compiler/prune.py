@@ -57,7 +57,7 @@ def _restricted(closed: ClosedJaxpr, ins: Sequence[bool], outs: Sequence[bool]) 
 def _live_carries(
     closed: ClosedJaxpr, first: int, live: list[bool], others: Sequence[Atom]
 ) -> set[Var]:
-    """Grow ``live`` (a flag per carry, from argument ``first`` on) until it is closed; return needs."""
+    """Grow ``live``, a flag per carry, until what is live needs no more; return all needs."""
     jaxpr = closed.jaxpr
     while True:
         wanted = _keep(jaxpr.outvars[: len(live)], live)

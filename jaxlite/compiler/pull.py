@@ -139,7 +139,7 @@ def unrolled_reduction(eqn: JaxprEqn, x: Operand, index: Index) -> ir.Expr:
 
 
 def dot_axes(eqn: JaxprEqn) -> tuple[tuple[int, ...], ...]:
-    """Return the axes of a dot_general: lhs batch, free, contracted, rhs batch, free, contracted."""
+    """Return the batch, free and contracted axes of lhs, then those of rhs."""
     (lc, rc), (lb, rb) = eqn.params["dimension_numbers"]
     lc, rc, lb, rb = tuple(lc), tuple(rc), tuple(lb), tuple(rb)
     lf = tuple(a for a in range(eqn.invars[0].aval.ndim) if a not in lc and a not in lb)

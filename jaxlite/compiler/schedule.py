@@ -139,7 +139,7 @@ def schedule(
 
 
 def _is_free(e: ir.Expr, is_innermost: bool) -> bool:
-    """Say whether computing ``e`` again costs nothing: a constant, a converted index, an index sum."""
+    """Say whether computing ``e`` again costs nothing: constants, converted indices, index sums."""
     if not e.args or (e.kind == "cast" and e.args[0].kind in ("const", "index")):
         return True
     is_sum = e.kind == "binary" and e.dtype == ir.I64 and e.attrs[0] in ("add", "mul")

@@ -89,7 +89,7 @@ def _div(case: Case) -> Outcome:
 
 
 def _is_neutral(value: Any, sign: bool) -> bool:
-    """Say whether adding ``value`` changes nothing: integer 0, or a float zero with this sign bit."""
+    """Say whether adding ``value`` changes nothing: 0, or a float zero with this sign bit."""
     if value is None or value != 0 or dtypes.kind_of(value.dtype) == "c":
         return False
     return dtypes.kind_of(value.dtype) in "iu" or bool(np.signbit(np.float64(value))) == sign
@@ -175,7 +175,7 @@ def _broadcast(case: Case) -> Outcome:
 
 
 def _select(case: Case) -> Outcome:
-    predicate, *cases = case.ins
+    cases = case.ins[1:]
     if all(c is cases[0] for c in cases[1:]):
         return cases[0]
     which = constant_of(case, 0)
@@ -236,8 +236,6 @@ RULES: dict[str, Callable[[Case], Outcome]] = {
     "copy_p": _same,
     "stop_gradient": _same,
     "dot_general": _dot,
-    **dict.fromkeys(
-        ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor"],
-        _reduction,
-    ),
+    **dict.fromkeys(("reduce_sum", "reduce_prod", "reduce_max", "reduce_min"), _reduction),
+    **dict.fromkeys(("reduce_and", "reduce_or", "reduce_xor"), _reduction),
 }

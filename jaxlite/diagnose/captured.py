@@ -1,8 +1,11 @@
-"""Values that a traced function took from outside. In: a function. Out: records, and later what has changed.
+"""Values that a traced function took from outside. In: a function.
 
-``jit`` keeps the value of the trace, as JAX does. The record makes it possible to say so: for every global and
-closure cell that the function, or a user function it calls, reads, it holds where the value lives and a cheap
-fingerprint. Looking again compares identities first, contents only of small containers and arrays.
+Out: records, and later what has changed.
+
+``jit`` keeps the value of the trace, as JAX does. The record makes it possible to say so: for every
+global and closure cell that the function, or a user function it calls, reads, it holds where the
+value lives and a cheap fingerprint. Looking again compares identities first, contents only of small
+containers and arrays.
 """
 
 from __future__ import annotations
@@ -31,8 +34,8 @@ _MAX_ITEMS = 64
 class CapturedValue:
     """One outside value as it was when the function was traced.
 
-    ``path`` is the name with attributes (``model.scale``), ``function`` who reads it, ``shown`` the value as
-    text, ``nbytes`` its size if it is an array.
+    ``path`` is the name with attributes (``model.scale``), ``function`` who reads it, ``shown`` the
+    value as text, ``nbytes`` its size if it is an array.
     """
 
     path: str
@@ -249,7 +252,10 @@ def fingerprint(value: Any) -> tuple[Any, ...]:
 
 
 def item_mark(value: Any) -> Any:
-    """Return what stands for an item of a container: its value if it is a number or text, else its identity."""
+    """Return what stands for an item of a container.
+
+    Its value if it is a number or text, else its identity.
+    """
     if isinstance(value, bool | int | float | complex | str):
         return (type(value).__name__, repr(value))
     return id(value)

@@ -1,7 +1,10 @@
-"""Which names a cell reads and binds. In: a parsed cell. Out: inputs and outputs with lines, by definite assignment.
+"""Which names a cell reads and binds. In: a parsed cell.
 
-A name is an input if on some path it is read before it is surely assigned. ``symtable`` alone cannot tell: it
-calls the target of ``acc += i`` assigned only, and it hides ``(m := q)`` inside a comprehension.
+Out: inputs and outputs with lines, by definite assignment.
+
+A name is an input if on some path it is read before it is surely assigned. ``symtable`` alone
+cannot tell: it calls the target of ``acc += i`` assigned only, and it hides ``(m := q)`` inside a
+comprehension.
 """
 
 from __future__ import annotations
@@ -15,7 +18,10 @@ __all__ = ["CellNames", "names_of"]
 
 @dataclass
 class CellNames:
-    """``reads``: outside names with the line of their first read; ``binds``: names bound at the top level."""
+    """``reads``: outside names with the line of their first read.
+
+    ``binds``: names bound at the top level.
+    """
 
     reads: dict[str, ast.Name] = field(default_factory=dict)
     binds: dict[str, int] = field(default_factory=dict)

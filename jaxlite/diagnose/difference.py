@@ -1,4 +1,6 @@
-"""Which part of a cache key differs. In: a new key and the entries there are. Out: named differences.
+"""Which part of a cache key differs. In: a new key and the entries there are.
+
+Out: named differences.
 
 The nearest entry is the one with the fewest differing parts, ties broken by the most recent.
 """
@@ -24,7 +26,10 @@ CAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One part that differs: ``cause`` is a letter of ``CAUSES``, ``path`` the argument's name and path."""
+    """One part that differs.
+
+    ``cause`` is a letter of ``CAUSES``, ``path`` the argument's name and path.
+    """
 
     cause: str
     path: str
@@ -36,7 +41,10 @@ class Difference:
 
 
 def differences(new: Any, old: Any, names: Sequence[str]) -> list[Difference]:
-    """Return how key ``new`` differs from key ``old``; ``names`` are the argument paths of ``old``."""
+    """Return how key ``new`` differs from key ``old``.
+
+    ``names`` are the argument paths of ``old``.
+    """
     found: list[Difference] = []
     if new.settings is not old.settings:
         found.append(Difference("C", "config", str(old.settings), str(new.settings)))

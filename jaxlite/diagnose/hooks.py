@@ -1,7 +1,9 @@
-"""Where observers of calls attach. In: a hook. Out: every jitted call goes through it until it is removed.
+"""Where observers of calls attach. In: a hook.
 
-The cached call path has no branch for observers: a hook wraps the runners themselves. Adding or removing one
-makes all functions build their runners anew.
+Out: every jitted call goes through it until it is removed.
+
+The cached call path has no branch for observers: a hook wraps the runners themselves. Adding or
+removing one makes all functions build their runners anew.
 """
 
 from __future__ import annotations

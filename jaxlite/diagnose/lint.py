@@ -1,8 +1,10 @@
-"""Rules on a cell before it runs. In: source and the names that exist. Out: messages JL101 and JL102.
+"""Rules on a cell before it runs. In: source and the names that exist.
 
-A jitted function keeps the globals it read when it was traced. Reading a module, a function, a class, a constant
-in CAPS that is assigned once, a frozen dataclass or a tuple of constants is fine; a number, array, list or dict
-that cells assign is worth a word.
+Out: messages JL101 and JL102.
+
+A jitted function keeps the globals it read when it was traced. Reading a module, a function, a
+class, a constant in CAPS that is assigned once, a frozen dataclass or a tuple of constants is fine;
+a number, array, list or dict that cells assign is worth a word.
 """
 
 from __future__ import annotations
@@ -44,8 +46,9 @@ def lint_cell(
 ) -> list[LintMessage]:
     """Return the messages for the jitted functions that a cell defines.
 
-    ``namespace`` holds the names that exist before the cell runs, ``cells`` maps a name to the number of the cell
-    that assigned it last and how many cells have assigned it. Cells that do not parse give nothing.
+    ``namespace`` holds the names that exist before the cell runs, ``cells`` maps a name to the
+    number of the cell that assigned it last and how many cells have assigned it. Cells that do not
+    parse give nothing.
     """
     try:
         tree = ast.parse(source)
@@ -89,7 +92,8 @@ def _judge(
     ):
         kind = type_text(value)
         text = (
-            f"{function} reads mutable global {name} ({kind}{where}). Changes after the first call may not be "
+            f"{function} reads mutable global {name} ({kind}{where}). Changes after the first call "
+            "may not be "
             f"seen. Pass {name}, or freeze it."
         )
         return LintMessage("JL102", function, name, line, text)
@@ -170,7 +174,10 @@ def _free_names(parameters: list[str], body: list[ast.stmt]) -> dict[str, ast.Na
 
 
 def _literal_values(tree: ast.Module) -> dict[str, Any]:
-    """Return the values of names that the cell assigns a literal to: ``g = 0.`` before ``jit(lambda x: x + g)``."""
+    """Return the values of names that the cell assigns a literal to.
+
+    ``g = 0.`` before ``jit(lambda x: x + g)``.
+    """
     found: dict[str, Any] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign):

@@ -1,7 +1,9 @@
-"""Which names from outside a function reads. In: a code object. Out: globals and closure cells, with attributes.
+"""Which names from outside a function reads. In: a code object.
 
-Found in the byte code, nested functions and comprehensions included: no source is needed, so it works for
-functions made by ``exec`` and in a REPL.
+Out: globals and closure cells, with attributes.
+
+Found in the byte code, nested functions and comprehensions included: no source is needed, so it
+works for functions made by ``exec`` and in a REPL.
 """
 
 from __future__ import annotations
@@ -16,7 +18,10 @@ _LOADS = {"LOAD_ATTR", "LOAD_METHOD"}
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One name that code reads: ``kind`` is 'global' or 'closure', ``attributes`` what is read of it."""
+    """One name that code reads.
+
+    ``kind`` is 'global' or 'closure', ``attributes`` what is read of it.
+    """
 
     name: str
     kind: str

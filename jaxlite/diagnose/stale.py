@@ -1,7 +1,9 @@
-"""Say when compiled code uses an old value. In: the captured values of a cache entry. Out: JL201 to JL203.
+"""Say when compiled code uses an old value. In: the captured values of a cache entry.
 
-``config.stale_globals`` decides: ``warn`` keeps the old value, as JAX does, and says so once per change;
-``retrace`` compiles again with the new one; ``error`` raises.
+Out: JL201 to JL203.
+
+``config.stale_globals`` decides: ``warn`` keeps the old value, as JAX does, and says so once per
+change; ``retrace`` compiles again with the new one; ``error`` raises.
 """
 
 from __future__ import annotations
@@ -28,13 +30,16 @@ class StaleNotice:
         c = self.change
         if self.code == "JL202":
             return (
-                f"JL202 {self.function} uses the old value of {c.value.path} ({c.old}, now {c.new}). "
+                f"JL202 {self.function} uses the old value of {c.value.path} ({c.old}, now "
+                f"{c.new}). "
                 f"Pass {c.value.path} as an argument, or call {self.function}.retrace()."
             )
         if self.code == "JL201":
             return (
-                f"JL201 {c.value.path} changed since {self.function} was traced ({c.old} -> {c.new}): "
-                f"{self.function} is traced again. Pass {c.value.path} as an argument to avoid this."
+                f"JL201 {c.value.path} changed since {self.function} was traced ({c.old} -> "
+                f"{c.new}): "
+                f"{self.function} is traced again. Pass {c.value.path} as an argument to avoid "
+                "this."
             )
         return (
             f"JL203 {c.value.path} changed since {self.function} was traced ({c.old} -> {c.new})."
@@ -95,5 +100,8 @@ class StaleWatch:
         return retraced
 
     def check_contents(self, function: Any, entry: Any) -> None:
-        """Compare contents too (once per executed cell): finds ``cfg['lr'] = 2`` and ``array[0] = 1``."""
+        """Compare contents too (once per executed cell).
+
+        Finds ``cfg['lr'] = 2`` and ``array[0] = 1``.
+        """
         self.changed(function, entry)

@@ -1,7 +1,9 @@
-"""``checkpoint``: a call whose inner values are computed again in the backward pass instead of saved.
+"""``checkpoint``.
 
-Residuals are the call's operands, plus what the policy allows to save. The recomputation sits behind an
-optimisation barrier, or common-subexpression elimination would undo it.
+A call whose inner values are computed again in the backward pass instead of saved.
+
+Residuals are the call's operands, plus what the policy allows to save. The recomputation sits
+behind an optimisation barrier, or common-subexpression elimination would undo it.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ from jaxlite.transforms.vmap import batch_jaxpr
 
 
 class Checkpoint(Primitive):
-    """Call ``jaxpr``; ``policy(primitive, *avals, **params) -> bool`` says what may be saved (None: nothing)."""
+    """Call ``jaxpr``.
+
+    ``policy(primitive, *avals, **params) -> bool`` says what may be saved (None: nothing).
+    """
 
     name = "remat2"
     role = "call"

@@ -1,7 +1,7 @@
 """Run one higher-order equation on concrete arrays. In: primitive, parameters, arrays. Out: arrays.
 
-The equation becomes a jaxpr of its own, compiled once per structure: a loop called eagerly a thousand times
-with a fresh lambda each time compiles once.
+The equation becomes a jaxpr of its own, compiled once per structure: a loop called eagerly a
+thousand times with a fresh lambda each time compiles once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""``cond``: run one of several branches. In: an int32 index (clamped) and operands. Out: the branch's results.
+"""``cond``: run one of several branches. In: an int32 index (clamped) and operands.
 
-Only the chosen branch runs, unless ``vmap`` makes the index differ between examples: then all branches run and
-each example selects.
+Out: the branch's results.
+
+Only the chosen branch runs, unless ``vmap`` makes the index differ between examples: then all
+branches run and each example selects.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Calls with the user's derivative. In: flat functions. Out: results that differentiate by the user's rule.
+"""Calls with the user's derivative. In: flat functions.
 
-A ``CustomJVP``/``CustomVJP`` object is what ``Trace.process_custom`` gets: it knows the derivative (``jvp``,
-``linearize``), how to vectorise both (``batch``), and how to become an equation (``stage``). Eagerly the
-function just runs in Python, so it may look at concrete values.
+Out: results that differentiate by the user's rule.
+
+A ``CustomJVP``/``CustomVJP`` object is what ``Trace.process_custom`` gets: it knows the derivative
+(``jvp``, ``linearize``), how to vectorise both (``batch``), and how to become an equation
+(``stage``). Eagerly the function just runs in Python, so it may look at concrete values.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ def full_tangents(primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
 
 @dataclass(slots=True)
 class CustomJVP:
-    """``rule(primals, tangents) -> (outs, out tangents)`` on flat lists; ``name`` is the function's."""
+    """``rule(primals, tangents) -> (outs, out tangents)`` on flat lists.
+
+    ``name`` is the function's.
+    """
 
     rule: Callable[[Sequence[Any], Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]
     name: str
@@ -72,7 +77,10 @@ class CustomJVP:
         out_dims: list[int | None],
         axis_name: Any,
     ) -> CustomJVP:
-        """Return the rule on batched primals and tangents; writes the results' dims into ``out_dims``."""
+        """Return the rule on batched primals and tangents.
+
+        Writes the results' dims into ``out_dims``.
+        """
         inner = self.rule
         n_in = len(dims)
 
@@ -170,7 +178,10 @@ class CustomCall(Primitive):
         return {k: getattr(v, "rule_name", v) for k, v in shown.items()}
 
     def bind_all(self, *args: Any, **params: Any) -> tuple[Any, ...]:
-        """Apply the call: recorded as it is, but under all other traces the user's rule is asked."""
+        """Apply the call.
+
+        Recorded as it is, but under all other traces the user's rule is asked.
+        """
         return state.trace.process(self, args, params)
 
     def impl(self, xp: Any, *arrays: Any, **params: Any) -> Any:
@@ -200,8 +211,8 @@ class CustomVJPCall(CustomCall):
 def rebind(call: Any, closed: ClosedJaxpr, num_consts: int, args: Sequence[Any]) -> tuple[Any, ...]:
     """Apply a staged call under the current trace, which may stage it again.
 
-    Its closed-over constants are leading arguments; the user's rule knows them already, so they get no
-    tangent through it.
+    Its closed-over constants are leading arguments; the user's rule knows them already, so they get
+    no tangent through it.
     """
     consts, rest = args[:num_consts], args[num_consts:]
 
@@ -334,7 +345,10 @@ def _drop(shape: tuple[int, ...], dim: int | None) -> tuple[int, ...]:
 
 
 def _sum_or_match(ct: Any, dim: int | None, wanted: int | None, size: int) -> Any:
-    """Give the cotangent of an argument the argument's batch dim; an unbatched argument sums over examples."""
+    """Give the cotangent of an argument the argument's batch dim.
+
+    An unbatched argument sums over examples.
+    """
     if type(ct) is Zero or get_aval(ct).dtype == dtypes.float0:
         return ct
     if wanted is not None:

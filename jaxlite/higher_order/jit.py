@@ -1,7 +1,9 @@
-"""The ``jit`` primitive: a call of a traced function. In: a closed jaxpr and its arguments. Out: its results.
+"""The ``jit`` primitive: a call of a traced function. In: a closed jaxpr and its arguments.
 
-Transforming the call transforms its jaxpr; the transformed jaxprs are remembered with the original, so a
-second ``grad(jit(f))`` traces nothing.
+Out: its results.
+
+Transforming the call transforms its jaxpr; the transformed jaxprs are remembered with the original,
+so a second ``grad(jit(f))`` traces nothing.
 """
 
 from __future__ import annotations
@@ -140,7 +142,10 @@ def transpose_call(
 def fill_zeros(
     given: Sequence[Any], nonzero: Sequence[bool], avals: Sequence[ShapedArray]
 ) -> tuple[Any, ...]:
-    """Return tangents for all ``avals``: the ``given`` ones where ``nonzero``, else symbolic zeros."""
+    """Return tangents for all ``avals``.
+
+    The ``given`` ones where ``nonzero``, else symbolic zeros.
+    """
     values = iter(given)
     return tuple(
         [

@@ -1,4 +1,7 @@
-"""Small edits of closed jaxprs that rules of control flow need. In: a jaxpr. Out: another with new order."""
+"""Small edits of closed jaxprs that rules of control flow need. In: a jaxpr.
+
+Out: another with new order.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ def reorder(
     in_order: Sequence[int] | None = None,
     out_order: Sequence[int] | None = None,
 ) -> ClosedJaxpr:
-    """Return ``closed`` with arguments and results permuted: new position ``i`` holds old ``order[i]``."""
+    """Return ``closed`` with arguments and results permuted.
+
+    New position ``i`` holds old ``order[i]``.
+    """
     jaxpr = closed.jaxpr
     changes = {}
     if in_order is not None:

@@ -1,7 +1,9 @@
-"""``scan``: a loop with a known number of steps. In: constants, carry, stacked inputs. Out: carry, stacked results.
+"""``scan``: a loop with a known number of steps. In: constants, carry, stacked inputs.
 
-Body: ``(consts, carry, x) -> (carry, y)``. Reverse mode saves what the linear part of a step needs, stacked
-along the loop, and runs the transposed step backwards.
+Out: carry, stacked results.
+
+Body: ``(consts, carry, x) -> (carry, y)``. Reverse mode saves what the linear part of a step needs,
+stacked along the loop, and runs the transposed step backwards.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ def row(aval: ShapedArray) -> ShapedArray:
 
 
 class Scan(Primitive):
-    """Run ``jaxpr`` ``length`` times. Operands: ``num_consts`` constants, ``num_carry`` carries, stacked xs."""
+    """Run ``jaxpr`` ``length`` times.
+
+    Operands: ``num_consts`` constants, ``num_carry`` carries, stacked xs.
+    """
 
     name = "scan"
     role = "scan"

@@ -1,7 +1,9 @@
-"""``while``: a loop until a condition fails. In: constants of condition and body, carry. Out: the carry.
+"""``while``: a loop until a condition fails. In: constants of condition and body, carry.
 
-Forward mode carries tangents along. Reverse mode cannot exist (how many steps to save is not known), and says
-so when somebody transposes.
+Out: the carry.
+
+Forward mode carries tangents along. Reverse mode cannot exist (how many steps to save is not
+known), and says so when somebody transposes.
 """
 
 from __future__ import annotations
@@ -98,7 +100,8 @@ class While(Primitive):
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> Any:
         raise ValueError(
             "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
-            "dynamic start/stop values. Try using lax.scan, or using fori_loop with static start/stop.\n"
+            "dynamic start/stop values. Try using lax.scan, or using fori_loop with static "
+            "start/stop.\n"
             "  Fix: give fori_loop Python integers as bounds, or use lax.scan with a fixed length."
         )
 

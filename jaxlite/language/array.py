@@ -1,7 +1,7 @@
 """Concrete arrays. In: a NumPy or CuPy array. Out: the immutable ``Array`` a user holds.
 
-``Array`` is the type people test for (``isinstance(x, jax.Array)`` holds for tracers too); its operators
-and methods are installed by ``jaxlite.numpy`` at import. ``ArrayImpl`` holds data.
+``Array`` is the type people test for (``isinstance(x, jax.Array)`` holds for tracers too); its
+operators and methods are installed by ``jaxlite.numpy`` at import. ``ArrayImpl`` holds data.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ class Array:
 
 
 class ArrayImpl(Array):
-    """An array with data. ``_data`` is C-contiguous, aligned, in native byte order, and never written."""
+    """An array with data.
+
+    ``_data`` is C-contiguous, aligned, in native byte order, and never written.
+    """
 
     __slots__ = ("__weakref__", "_data", "aval")
 

@@ -1,7 +1,10 @@
-"""Is a jaxpr well formed? In: a jaxpr. Out: nothing, or an error that shows the equations around the fault.
+"""Is a jaxpr well formed? In: a jaxpr.
 
-Checked: every variable is bound once and before its use, results have the types that ``abstract_eval`` gives,
-inner jaxprs are well formed too. Tests and ``JAXLITE_CHECK=1`` run it after every pass.
+Out: nothing, or an error that shows the equations around the fault.
+
+Checked: every variable is bound once and before its use, results have the types that
+``abstract_eval`` gives, inner jaxprs are well formed too. Tests and ``JAXLITE_CHECK=1`` run it
+after every pass.
 """
 
 from __future__ import annotations

@@ -47,7 +47,10 @@ class DropVar(Var):
 
 
 class Literal:
-    """A scalar written into the equation. ``val`` is a NumPy scalar or 0-d array, or a Python number."""
+    """A scalar written into the equation.
+
+    ``val`` is a NumPy scalar or 0-d array, or a Python number.
+    """
 
     __slots__ = ("_array", "aval", "val")
 

@@ -1,7 +1,9 @@
-"""Jaxprs as text, in JAX's form. In: a jaxpr or equation. Out: text; variables are named a, b, ... by position.
+"""Jaxprs as text, in JAX's form. In: a jaxpr or equation. Out: text.
 
-Short things stay on one line; otherwise one equation per line and one parameter per line. A jaxpr that occurs
-more than once is printed once, in front, with ``let name = ... in``.
+Variables are named a, b, ... by position.
+
+Short things stay on one line; otherwise one equation per line and one parameter per line. A jaxpr
+that occurs more than once is printed once, in front, with ``let name = ... in``.
 """
 
 from __future__ import annotations

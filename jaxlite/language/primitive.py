@@ -1,7 +1,7 @@
 """Primitives and the contract of their rules. In: values. Out: values, by the current trace.
 
-One class per primitive holds all its rules (see ``primitives/``). A rule may return one value or a tuple;
-``as_tuple`` makes it a tuple in one place. Values are never tuples themselves.
+One class per primitive holds all its rules (see ``primitives/``). A rule may return one value or a
+tuple; ``as_tuple`` makes it a tuple in one place. Values are never tuples themselves.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def is_linear(x: Any) -> bool:
 class Primitive:
     """The smallest traceable operation.
 
-    Rules, each a method (``*args`` are the operands in order, ``**params`` the equation's parameters):
+    Rules, each a method (``*args`` are the operands in order, ``**params`` the equation's
+    parameters):
 
     ``abstract_eval(*avals, **params)``
         aval (or tuple of avals) of the result; raises the user's error on bad operands.
@@ -76,7 +77,8 @@ class Primitive:
         result(s) and batch dim(s): ``(out, dim)``; ``dims[i]`` is None for unbatched operands.
     ``pull(b, operands, index, out, **params)``
         kernel IR of one element of the result, see ``primitives/contract`` in the compiler's words:
-        ``operands[k](index)`` is element ``index`` of operand ``k``. Absent: the call is a library or host step.
+        ``operands[k](index)`` is element ``index`` of operand ``k``. Absent: the call is a library
+        or host step.
 
     A rule that cannot exist says why: ``jvp = not_differentiable("integer result")``.
     """

@@ -1,7 +1,7 @@
 """Where in the user's code an equation came from. In: the Python stack. Out: ``SourceLine``.
 
-Recording keeps the code object and the instruction offset only; file, line and text are looked up when
-somebody reads them, because tracing is hot and reading is rare.
+Recording keeps the code object and the instruction offset only; file, line and text are looked up
+when somebody reads them, because tracing is hot and reading is rare.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""When are two jaxprs the same program? In: a closed jaxpr. Out: a hashable key, equal for equal programs.
+"""When are two jaxprs the same program? In: a closed jaxpr.
 
-Names of variables do not count; primitives, parameters, types, literals and the wiring do. Compiled bodies
-of loops are cached by it, so a loop over a fresh ``lambda`` compiles once.
+Out: a hashable key, equal for equal programs.
+
+Names of variables do not count; primitives, parameters, types, literals and the wiring do. Compiled
+bodies of loops are cached by it, so a loop over a fresh ``lambda`` compiles once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Who interprets an operation now. Stage 2 of 7 uses it; so do all transformations.
 
-In: a primitive and its operands. Out: its results. The current trace is thread-local; at the bottom is
-``EvalTrace``, which runs the primitive's ``impl`` at once.
+In: a primitive and its operands. Out: its results. The current trace is thread-local; at the bottom
+is ``EvalTrace``, which runs the primitive's ``impl`` at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Eager evaluation: run a primitive on concrete arrays now. In: a primitive, operands. Out: arrays.
 
-Installed into ``language.trace`` at import (the first of the two inversions). Result types are predicted by
-``abstract_eval``, which also raises the user's errors before anything runs; predictions are cached.
+Installed into ``language.trace`` at import (the first of the two inversions). Result types are
+predicted by ``abstract_eval``, which also raises the user's errors before anything runs;
+predictions are cached.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Arguments of compiled code as NumPy arrays. In: what a user passed. Out: C-contiguous data of its aval.
+"""Arguments of compiled code as NumPy arrays. In: what a user passed.
 
-NumPy arrays that already have the right type and layout are passed as they are: compiled code never writes to
-its inputs and its results never alias them.
+Out: C-contiguous data of its aval.
+
+NumPy arrays that already have the right type and layout are passed as they are: compiled code never
+writes to its inputs and its results never alias them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Forward mode. In: a function on flat values. Out: its results with tangents, in one run.
 
-Each rule runs under the parent trace: ``(x, dx) -> (f(x), f'(x) dx)``. Zero tangents stay symbolic, so
-constants cost nothing.
+Each rule runs under the parent trace: ``(x, dx) -> (f(x), f'(x) dx)``. Zero tangents stay symbolic,
+so constants cost nothing.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ class JVPTrace(Trace):
 def jvp_flat(
     fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Run ``fun`` on ``primals`` with ``tangents`` (``Zero`` allowed); returns results and tangents.
+    """Run ``fun`` on ``primals`` with ``tangents`` (``Zero`` allowed).
+
+    Returns results and tangents.
 
     ``fun`` takes flat values and returns a flat sequence.
     """
@@ -123,7 +125,8 @@ def jvp_jaxpr(
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """Return the jaxpr ``(*primals, *nonzero tangents) -> (*outs, *nonzero out tangents)``.
 
-    ``instantiate_outs`` forces tangents of these results to be arrays. The second result says which are.
+    ``instantiate_outs`` forces tangents of these results to be arrays. The second result says which
+    are.
     """
     n_out = len(closed.out_avals)
     force = (

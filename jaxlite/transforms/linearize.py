@@ -1,10 +1,11 @@
 """Reverse mode, first half. In: a function on flat values. Out: its results and a linear jaxpr.
 
-Primals run under the parent trace; every linear map of a rule is recorded into one jaxpr of tangents.
-What the linear part needs from the primal part are that jaxpr's constants: the residuals.
+Primals run under the parent trace; every linear map of a rule is recorded into one jaxpr of
+tangents. What the linear part needs from the primal part are that jaxpr's constants: the residuals.
 
     f(x) = sin(x) * x   ->   primal: s = sin x; c = cos x; y = s * x     residuals: c, x, s
-                             linear: { lambda ; dx. let ds = mul dx c; a = mul ds x; b = mul s dx; dy = add_any a b }
+                             linear: { lambda ; dx. let ds = mul dx c; a = mul ds x; b = mul s dx;
+                               dy = add_any a b }
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ class LinearizeTrace(Trace):
 class Linearized:
     """Results of ``linearize_flat``.
 
-    ``linear`` maps the nonzero input tangents to the nonzero result tangents; its consts are residuals.
+    ``linear`` maps the nonzero input tangents to the nonzero result tangents; its consts are
+    residuals.
     """
 
     outs: list[Any]

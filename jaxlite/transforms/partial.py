@@ -1,7 +1,10 @@
-"""Split a linear function from what it needs. In: a function of tangents. Out: values and a linear jaxpr.
+"""Split a linear function from what it needs. In: a function of tangents.
 
-``PartialTrace`` computes what does not depend on the given tangents below and records the rest: used where a
-user's rule returns results and tangents together (``custom_jvp``) and only the tangent part is linear.
+Out: values and a linear jaxpr.
+
+``PartialTrace`` computes what does not depend on the given tangents below and records the rest:
+used where a user's rule returns results and tangents together (``custom_jvp``) and only the tangent
+part is linear.
 """
 
 from __future__ import annotations
@@ -70,7 +73,10 @@ class PartialTrace(Trace):
     def process_custom(
         self, call: Any, fun: Callable[..., tuple[Any, ...]], args: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """A known call keeps its rule; one on unknown values is linear already, so its body will do."""
+        """A known call keeps its rule.
+
+        One on unknown values is linear already, so its body will do.
+        """
         assert self.parent is not None
         if not any(self._own(a) for a in args):
             with use_trace(self.parent):
@@ -83,8 +89,9 @@ def partial_eval_flat(
 ) -> tuple[list[Any], list[Any], ClosedJaxpr]:
     """Run ``fun`` on unknown tangents of ``avals``.
 
-    ``fun`` returns ``(known, tangents)``. Returns the known values, the tangents with unknown entries replaced
-    by None (their jaxpr's results in order), and the linear jaxpr whose consts are residuals.
+    ``fun`` returns ``(known, tangents)``. Returns the known values, the tangents with unknown
+    entries replaced by None (their jaxpr's results in order), and the linear jaxpr whose consts are
+    residuals.
     """
     trace = PartialTrace(state.trace)
     args = [trace.new_arg(a) for a in avals]

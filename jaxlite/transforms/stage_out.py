@@ -1,7 +1,9 @@
-"""Stage 2 of 7, trace. In: a function on flat values and avals. Out: a jaxpr. Next: ``language/jaxpr.py``.
+"""Stage 2 of 7, trace. In: a function on flat values and avals. Out: a jaxpr.
 
-Invariant: the function runs exactly once; every primitive applied meanwhile is one equation, also on
-constants (their values are known but their computation belongs to the program, as in JAX).
+Next: ``language/jaxpr.py``.
+
+Invariant: the function runs exactly once; every primitive applied meanwhile is one equation, also
+on constants (their values are known but their computation belongs to the program, as in JAX).
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ from jaxlite.language.trace import Trace, Tracer, leaked, state, use_trace
 
 
 class JaxprTracer(Tracer):
-    """A value that will exist when the program runs: a var or a literal of the jaxpr being recorded."""
+    """A value that will exist when the program runs.
+
+    A var or a literal of the jaxpr being recorded.
+    """
 
     __slots__ = ("atom", "source")
 
@@ -95,7 +100,10 @@ class StagingTrace(Trace):
         return JaxprTracer(self, var)
 
     def lift(self, x: Any) -> JaxprTracer:
-        """Box ``x``: our own tracers as they are, scalars as literals, everything else as a constant."""
+        """Box ``x``.
+
+        Our own tracers as they are, scalars as literals, everything else as a constant.
+        """
         if isinstance(x, Tracer):
             if x._trace is self:
                 return x  # type: ignore[return-value]
@@ -162,8 +170,8 @@ def stage_out(
 ) -> ClosedJaxpr:
     """Run ``fun`` once on tracers of ``avals`` and return what it did as a closed jaxpr.
 
-    ``fun`` takes flat values and returns a flat sequence. Constants it closed over (arrays, tracers of
-    enclosing traces) become ``consts``.
+    ``fun`` takes flat values and returns a flat sequence. Constants it closed over (arrays, tracers
+    of enclosing traces) become ``consts``.
     """
     trace = StagingTrace(debug_info)
     args = [trace.new_arg(a) for a in avals]

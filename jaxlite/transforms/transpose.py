@@ -1,7 +1,7 @@
 """Reverse mode, second half. In: a linear jaxpr. Out: the map from result to argument cotangents.
 
-Equations that do not touch a linear argument are run forward first; the others are walked backwards, each
-adding its operands' cotangents: for ``y = mul x c`` it is ``x_ct += mul y_ct c``.
+Equations that do not touch a linear argument are run forward first; the others are walked
+backwards, each adding its operands' cotangents: for ``y = mul x c`` it is ``x_ct += mul y_ct c``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def backward_pass(
 ) -> list[Any]:
     """Return the cotangents of the linear arguments of ``jaxpr`` (``Zero`` where nothing arrives).
 
-    ``args`` hold values for nonlinear arguments and ``Linear`` for the others; the result has one entry per
-    argument, None for nonlinear ones. Runs under the current trace.
+    ``args`` hold values for nonlinear arguments and ``Linear`` for the others; the result has one
+    entry per argument, None for nonlinear ones. Runs under the current trace.
     """
     env: dict[Var, Any] = {}
     env.update(zip(jaxpr.constvars, consts, strict=True))
@@ -48,7 +48,10 @@ def backward_pass(
 
 
 def _run_nonlinear(jaxpr: Jaxpr, env: dict[Var, Any], linear: set[Var]) -> list[JaxprEqn]:
-    """Evaluate what needs no linear argument; return the equations that do, marking their results."""
+    """Evaluate what needs no linear argument.
+
+    Return the equations that do, marking their results.
+    """
     linear_eqns = []
     for eqn in jaxpr.eqns:
         if any(isinstance(a, Var) and a in linear for a in eqn.invars):
@@ -95,8 +98,8 @@ def transpose_jaxpr(
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """Return the jaxpr ``(*nonlinear args, *nonzero cts) -> (*cts of linear args)``.
 
-    With ``instantiate_all`` every linear argument gets an array; otherwise the second result says which
-    cotangents are present.
+    With ``instantiate_all`` every linear argument gets an array; otherwise the second result says
+    which cotangents are present.
     """
     in_avals = closed.in_avals
     non_avals = [a for a, lin in zip(in_avals, is_linear_arg, strict=True) if not lin]

@@ -1,7 +1,9 @@
-"""Vectorisation. In: a function on flat values. Out: the function on a batch, one primitive at a time.
+"""Vectorisation. In: a function on flat values.
 
-A ``BatchTracer`` carries the batched array and where its batch dim is; each primitive's ``batch`` rule says
-how it acts on that. What does not depend on the batch is computed once.
+Out: the function on a batch, one primitive at a time.
+
+A ``BatchTracer`` carries the batched array and where its batch dim is; each primitive's ``batch``
+rule says how it acts on that. What does not depend on the batch is computed once.
 """
 
 from __future__ import annotations
@@ -99,7 +101,10 @@ def batch_flat(
     out_dims: list[int | None],
     axis_name: Any = None,
 ) -> Callable[..., tuple[Any, ...]]:
-    """Return ``fun`` on batched flat values; each run writes the results' batch dims into ``out_dims``."""
+    """Return ``fun`` on batched flat values.
+
+    Each run writes the results' batch dims into ``out_dims``.
+    """
 
     def batched(*values: Any) -> tuple[Any, ...]:
         trace = BatchTrace(state.trace, axis_size, axis_name)
@@ -129,8 +134,8 @@ def batch_jaxpr(
 ) -> tuple[ClosedJaxpr, list[int | None]]:
     """Return the jaxpr on batched arguments (batch dims ``in_dims``) and the batch dims of its results.
 
-    ``force_out`` asks for results to be batched at axis 0, for which ``move(x, dim, size)`` moves or
-    broadcasts the batch dim.
+    ``force_out`` asks for results to be batched at axis 0, for which ``move(x, dim, size)`` moves
+    or broadcasts the batch dim.
     """
     in_avals = [
         a

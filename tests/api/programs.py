@@ -1,4 +1,6 @@
-"""Programs that run unchanged on jaxlite and on JAX. Each takes a library and returns a function and arguments.
+"""Programs that run unchanged on jaxlite and on JAX.
+
+Each takes a library and returns a function and arguments.
 
 ``smooth`` programs are differentiated in every way; the others are only run, jitted and vmapped.
 """

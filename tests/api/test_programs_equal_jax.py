@@ -1,4 +1,7 @@
-"""Laws over programs: jaxlite = JAX, eagerly and jitted, differentiated and vectorised in every way."""
+"""Laws over programs.
+
+Jaxlite = JAX, eagerly and jitted, differentiated and vectorised in every way.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""Benchmarks against other libraries: ``python -m tests.bench --peers jax``. Not collected by pytest."""
+"""Benchmarks against other libraries: ``python -m tests.bench --peers jax``.
+
+Not collected by pytest.
+"""

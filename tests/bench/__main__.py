@@ -1,7 +1,9 @@
-"""``python -m tests.bench --peers jax [--rows text] [--json FILE]``: a table of ratios, all from one run.
+"""``python -m tests.bench --peers jax [--rows text] [--json FILE]``.
 
-Each library runs in its own process; processes are taken in turn, three times per row, and the best median
-counts, because machines are noisy. A ratio above 1 means jaxlite is faster.
+A table of ratios, all from one run.
+
+Each library runs in its own process; processes are taken in turn, three times per row, and the best
+median counts, because machines are noisy. A ratio above 1 means jaxlite is faster.
 """
 
 from __future__ import annotations
@@ -127,7 +129,8 @@ def main() -> int:
             mean = math.exp(sum(map(math.log, ratios[p])) / len(ratios[p]))
             first = math.exp(sum(map(math.log, firsts[p])) / len(firsts[p]))
             print(
-                f"\ngeometric mean against {p}: {mean:.2f}x per call, {first:.2f}x on the first call"
+                f"\ngeometric mean against {p}: {mean:.2f}x per call, {first:.2f}x on the first "
+                "call"
             )
     for worker in workers.values():
         worker.close()

@@ -1,6 +1,9 @@
-"""The workloads. In: a library (``jax``-like module, its ``numpy``, ``lax``). Out: a function and its arguments.
+"""The workloads. In: a library (``jax``-like module, its ``numpy``, ``lax``).
 
-Every row is written once, as a notebook user would write it, and runs unchanged on jaxlite and on JAX.
+Out: a function and its arguments.
+
+Every row is written once, as a notebook user would write it, and runs unchanged on jaxlite and on
+JAX.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Times rows in one library, in this process. In: JSON lines on stdin. Out: JSON lines on stdout."""
+"""Times rows in one library, in this process. In: JSON lines on stdin.
+
+Out: JSON lines on stdout.
+"""
 
 from __future__ import annotations
 

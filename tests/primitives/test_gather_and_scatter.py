@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 from jax import lax
 
+import jaxlite
 from jaxlite.primitives import gather as ours_gather
 from jaxlite.primitives import scatter as ours_scatter
 from jaxlite.primitives.indexing import (
@@ -19,6 +21,7 @@ from tests.primitives.against_jax import (
     Case,
     Keys,
     check,
+    check_jit,
     check_jvp,
     check_pull,
     check_types,
@@ -310,3 +313,24 @@ def test_modes_have_jax_names(text, mode):
 def test_unknown_mode():
     with pytest.raises(ValueError, match='Unknown gather mode "wrap"'):
         GatherScatterMode.from_any("wrap")
+
+
+def test_64_bit_indices_of_extreme_value():
+    numbers = ((), (0,), (0,))
+    for dtype in ("int64", "uint64"):
+        info = np.iinfo(dtype)
+        indices = np.array([[0], [info.max], [3], [info.min], [info.max // 2 + 1]], dtype)
+        for mode in ("clip", "fill"):
+            with jaxlite.enable_x64(True), jax.enable_x64(True):
+                case = Case(
+                    lambda x, i, mode=mode: ours_gather.gather(
+                        x, i, GatherDimensionNumbers(*numbers), (1,), mode=mode
+                    ),
+                    lambda x, i, mode=mode: lax.gather(
+                        x, i, lax.GatherDimensionNumbers(*numbers), (1,), mode=mode
+                    ),
+                    [np.arange(4.0), indices],
+                )
+                check_values(case)
+                check_pull(case)
+                check_jit(case)
