@@ -7,7 +7,7 @@ Each docstring is the help page: cause, broken code, fixed code.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = [
     "AllocationError",
@@ -32,6 +32,9 @@ __all__ = [
     "UnexpectedTracerError",
     "located",
 ]
+
+
+E = TypeVar("E", bound="JaxliteError")
 
 
 class JaxliteError(Exception):
@@ -220,7 +223,7 @@ class CellError(JaxliteError):
     code = "JL010"
 
 
-def located(error: JaxliteError, code: str) -> Any:
+def located(error: E, code: str) -> E:
     """Return ``error`` with its JL code set."""
     error.code = code
     return error

@@ -111,7 +111,7 @@ class Compiled:
 
     @property
     def n_kernels(self) -> int:
-        """Number of kernels (launches that stand in the text of the program, not how often they run)."""
+        """Number of kernels in the text of the program (not how often they run)."""
         return self.compilation.n_kernels
 
     @property

@@ -237,8 +237,7 @@ def _sort_names(
 def _missing(source: str, node: ast.Name, name: str, namespace: Mapping[str, Any]) -> CellError:
     close = difflib.get_close_matches(name, [n for n in namespace if not n.startswith("_")], 1)
     fix = f"did you mean {close[0]}?" if close else "run the cell that defines it."
-    error = cell_error(source, node, "JL010", f"NameError: {name} is not defined", fix)
-    return error
+    return cell_error(source, node, "JL010", f"NameError: {name} is not defined", fix)
 
 
 def _bad_input(source: str, node: ast.Name, name: str, value: Any) -> CellError:
@@ -323,9 +322,7 @@ def _compile(
         kw_defaults=[],
         defaults=[],
     )
-    definition = ast.FunctionDef(
-        name="cell", args=arguments, body=body, decorator_list=[], type_params=[]
-    )
+    definition = ast.FunctionDef(name="cell", args=arguments, body=body, decorator_list=[])
     module = ast.Module([definition], [])
     anchor = tree.body[-1] if tree.body else None
     for node in ast.walk(module):

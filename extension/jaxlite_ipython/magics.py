@@ -25,15 +25,17 @@ __all__ = ["JaxliteMagics"]
 
 
 @magics_class
-class JaxliteMagics(Magics):  # type: ignore[misc]
+class JaxliteMagics(Magics):
     """The magics of one shell."""
+
+    shell: Any
 
     def __init__(self, shell: Any, session: CellSession, notices: Notices) -> None:
         super().__init__(shell)
         self.session = session
         self.notices = notices
 
-    @cell_magic  # type: ignore[untyped-decorator]
+    @cell_magic
     def jit(self, line: str, cell: str) -> Any:
         """Trace, fuse and compile this cell, then run it and assign its names."""
         options, names = parse_jit_line(line)
@@ -75,9 +77,13 @@ class JaxliteMagics(Magics):  # type: ignore[misc]
             if view == "text":
                 print(views.trace(run.prepared.jitted, *arguments).text())
             else:
-                display(getattr(views, view)(run.prepared.jitted, *arguments))
+                self.show_view(getattr(views, view)(run.prepared.jitted, *arguments))
 
-    @line_magic  # type: ignore[untyped-decorator]
+    def show_view(self, view: Any) -> None:
+        """Display a view as an output of its own."""
+        display(view)  # type: ignore[no-untyped-call]
+
+    @line_magic
     def jaxlite(self, line: str) -> None:
         """Status and settings.
 

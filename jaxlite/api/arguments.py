@@ -35,7 +35,7 @@ __all__ = [
 
 
 def check_callable(fun: Any) -> None:
-    """Raise TypeError if ``fun`` cannot be called, or is a generator function or a class method object."""
+    """Raise TypeError if ``fun`` cannot be called or is a generator function."""
     if isinstance(fun, staticmethod):
         raise TypeError(f"staticmethod arguments are not supported, got {fun}")
     if not callable(fun):
@@ -69,8 +69,7 @@ def code_of(fun: Any) -> Any:
         if inner is None:
             break
         fun = inner
-    call = getattr(type(fun), "__call__", None)
-    return getattr(call, "__code__", None)
+    return getattr(type(fun).__call__, "__code__", None) if callable(fun) else None
 
 
 def debug_info_of(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> DebugInfo:
@@ -93,7 +92,7 @@ def where_defined(info: DebugInfo) -> str:
 
 
 def positional_names(fun: Any, n: int) -> list[str]:
-    """Return the names of the first ``n`` positional parameters (``args[i]`` for a star parameter)."""
+    """Return names of the first ``n`` positional parameters (``args[i]`` for a star)."""
     signature = signature_of(fun)
     names: list[str] = []
     if signature is not None:

@@ -108,7 +108,10 @@ def _fix(leaves: Sequence[Any], outs: Sequence[ShapedArray]) -> str:
     for x, out in zip(leaves, outs, strict=False):
         aval = get_aval(x)
         if aval.shape != out.shape:
-            return f"start from an array of shape {out.shape}, or reduce the result to shape {aval.shape}."
+            return (
+                f"start from an array of shape {out.shape}, "
+                f"or reduce the result to shape {aval.shape}."
+            )
         if aval.dtype != out.dtype:
             start = (
                 "0.0"
@@ -142,4 +145,7 @@ def _structure_difference(name: str, in_tree: PyTreeDef, out_tree: PyTreeDef | N
             "the carry "
             f"output is a {kind} of length {m}, so the lengths do not match."
         )
-    return f"The input carry {name} has structure {in_tree} but the carry output has structure {out_tree}."
+    return (
+        f"The input carry {name} has structure {in_tree} "
+        f"but the carry output has structure {out_tree}."
+    )

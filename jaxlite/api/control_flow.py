@@ -182,7 +182,7 @@ def _check_branches(
     for i in range(len(staged)):
         if i == ref:
             continue
-        who = f"{labels[ref]} is {where_defined(flats[ref].info)}\n{labels[i]} is {where_defined(flats[i].info)}"
+        who = "\n".join(f"{labels[k]} is {where_defined(flats[k].info)}" for k in (ref, i))
         both = f"{labels[ref]} and/or {labels[i]}"
         if flats[i].out_tree != flats[ref].out_tree:
             raise TypeError(
@@ -213,7 +213,8 @@ def _paths(flat: FlatFunction) -> list[str]:
 
 
 def _tree_difference(a: FlatFunction, b: FlatFunction, a_label: str, b_label: str) -> str:
-    assert a.out_tree is not None and b.out_tree is not None
+    assert a.out_tree is not None
+    assert b.out_tree is not None
     left = tree_unflatten(a.out_tree, [0] * a.out_tree.num_leaves)
     right = tree_unflatten(b.out_tree, [0] * b.out_tree.num_leaves)
     left_text = "a pytree leaf" if a.out_tree.num_nodes == 1 else f"a {type(left)}"

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from jaxlite.api.arguments import to_arrays
-from jaxlite.language.array import Array
 from jaxlite.language.pytree import tree_map
 
 __all__ = ["Device", "block_until_ready", "device_get", "device_put", "devices"]
@@ -77,4 +76,4 @@ def block_until_ready(x: Any) -> Any:
     >>> jax.block_until_ready(3)
     3
     """
-    return tree_map(lambda leaf: leaf.block_until_ready() if isinstance(leaf, Array) else leaf, x)
+    return tree_map(lambda leaf: getattr(leaf, "block_until_ready", lambda: leaf)(), x)

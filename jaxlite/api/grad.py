@@ -244,7 +244,7 @@ def _linearize(
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
 ) -> Any:
-    """Return ``fun(*primals)`` and the function from result cotangents to argument cotangents (reverse mode).
+    """Return ``fun(*primals)`` and the map from result to argument cotangents (reverse mode).
 
     Args:
       fun: function of arrays and pytrees.
@@ -449,18 +449,13 @@ def _check_grad_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
                 f"but got {dtypes.name_of(dtype)}."
             )
         return
-    if (
-        dtypes.issubdtype(dtype, np.integer)
-        or dtype == np.bool_
-        or isinstance(dtype, dtypes.KeyDType)
-    ):
-        if not allow_int:
-            raise TypeError(
-                "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
-                f"np.inexact), but got {dtypes.name_of(dtype)}. If you want to use Boolean- or "
-                "integer-valued inputs, use vjp or set allow_int to True."
-                "\n  Fix: pass a float, e.g. 3.0 instead of 3, or x.astype(float)."
-            )
+    if not allow_int and dtypes.kind_of(dtype) not in "fc":
+        raise TypeError(
+            "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
+            f"np.inexact), but got {dtypes.name_of(dtype)}. If you want to use Boolean- or "
+            "integer-valued inputs, use vjp or set allow_int to True."
+            "\n  Fix: pass a float, e.g. 3.0 instead of 3, or x.astype(float)."
+        )
 
 
 def _check_grad_output(out: Any, holomorphic: bool) -> None:

@@ -167,7 +167,7 @@ def _split_columns(matrix: Any, arrays: Sequence[Any], tree: Any, argnums: Any) 
 
 
 def _split_rows(rows: Any, outs: Sequence[Any], out_tree: Any, argnums: Any) -> Any:
-    """Cut the first axis of every leaf of ``rows`` into one part per output array and shape each."""
+    """Cut the first axis of every leaf into one part per output array and shape each."""
     sizes = [int(np.prod(o.shape, dtype=np.int64)) for o in outs]
 
     def cut(leaf: Any) -> list[Any]:

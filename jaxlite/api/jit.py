@@ -16,7 +16,7 @@ import time
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any
 
 from jaxlite import errors, events
 from jaxlite.api.arguments import (
@@ -177,9 +177,8 @@ def cache_of(fun: Any, options: Any) -> FunctionCache:
         # Each access makes a new bound method; the pair inside is what stays the same.
         owner, options = fun.__self__, (fun.__func__, options)
     try:
-        if type(owner).__hash__ is not object.__hash__ and not isinstance(
-            owner, types.FunctionType
-        ):
+        by_identity = isinstance(owner, types.FunctionType) or hashes_by_identity(type(owner))
+        if not by_identity:
             return FunctionCache()  # equal but distinct owners must not share a trace
         table = _by_function.setdefault(owner, {})
         return table.setdefault(options, FunctionCache())
@@ -194,6 +193,12 @@ def reset_fast_paths() -> None:
 
 
 when_hooks_change(reset_fast_paths)
+
+
+def hashes_by_identity(cls: type) -> bool:
+    """Say whether objects of ``cls`` are equal only to themselves."""
+    found: Any = cls.__hash__
+    return found is object.__hash__
 
 
 class JitFunction(Wrapped):
@@ -349,7 +354,7 @@ class JitFunction(Wrapped):
             raise error
 
     def retraced_runner(self, entry: Entry) -> Callable[[Sequence[Any]], Any]:
-        """Forget ``entry``, trace its function for the same key, and return how to run the new entry."""
+        """Forget ``entry``; return a runner that traces anew for the same key."""
         self._cache.entries.pop(entry.key, None)
         self._fast.clear()
 
@@ -397,12 +402,6 @@ class JitFunction(Wrapped):
     def n_traces(self) -> int:
         """How often the Python function was run on tracers."""
         return self._cache.n_traces
-
-
-@overload
-def jit(fun: Callable[..., Any], /, **options: Any) -> JitFunction: ...
-@overload
-def jit(fun: None = None, /, **options: Any) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
 
 def jit(

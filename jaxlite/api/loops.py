@@ -229,7 +229,7 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> Any:
-    """Return the last carry and the stacked ``y`` of ``carry, y = f(carry, x)`` over the first axis of ``xs``.
+    """Run ``carry, y = f(carry, x)`` over the first axis of ``xs``; return carry and stacked ``y``.
 
     Args:
       f: ``(carry, x) -> (carry, y)``; the carry keeps its structure, shapes and dtypes.
@@ -265,13 +265,10 @@ def scan(
         return _stage(f, args, [*[get_aval(c) for c in carry], *x_avals], "scan")
 
     leaves, body, flat = promote_weak_carry(trace, leaves, len(leaves))
-    children = flat.out_tree.children() if flat.out_tree is not None else []
-    if (
-        flat.out_tree is None
-        or flat.out_tree.node_data() is None
-        or flat.out_tree.node_data()[0] is not tuple
-        or len(children) != 2
-    ):
+    assert flat.out_tree is not None
+    children = flat.out_tree.children()
+    kind = flat.out_tree.node_data()
+    if kind is None or kind[0] is not tuple or len(children) != 2:
         avals = tree_unflatten(flat.out_tree, [a.str_short() for a in body.out_avals])
         raise TypeError(f"scan body output must be a pair, got {avals}.")
     check_carry("scan", flat, tree, body, len(leaves), leaves, children[0])
@@ -394,7 +391,7 @@ def _rows(x: Any, start: int, stop: int) -> Any:
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """Return all prefixes combined by the associative ``fn``, in O(log n) steps of whole-array operations.
+    """Return all prefixes combined by the associative ``fn``, in O(log n) whole-array steps.
 
     Args:
       fn: ``(a, b) -> c`` on pytrees like ``elems`` with any length along ``axis``; associative.

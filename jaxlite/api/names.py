@@ -27,7 +27,8 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
         return fun(*args, **kwargs)
 
     named.__name__ = name or name_of(fun)
-    return jit(named)
+    jitted: Callable[..., Any] = jit(named)
+    return jitted
 
 
 @contextlib.contextmanager

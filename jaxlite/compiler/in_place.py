@@ -7,7 +7,7 @@ only before it writes that same element.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from jaxlite.kernel_ir import nodes as ir
@@ -132,7 +132,7 @@ def _allows(step: Step, temp: View, state: View) -> bool:
     return isinstance(step, Launch) and _is_safe(step, temp, state)
 
 
-def coalesce(steps: list[Step], fixed: set[str], kinds: dict[str, str]) -> list[Step]:
+def coalesce(steps: list[Step], fixed: set[str], kinds: Mapping[str, str]) -> list[Step]:
     """Drop copies of temps that nobody reads afterwards: their maker writes the target.
 
     ``fixed`` are buffers that also live outside these steps.

@@ -139,7 +139,7 @@ class Normaliser:
             and condition.dtype == ir.BOOL
         ):
             sides = [self._decided(a) for a in condition.args]
-            absorbing = condition.attrs[0] == "or"
+            absorbing: bool = condition.attrs[0] == "or"
             if absorbing in sides:
                 return absorbing
             return None if None in sides else not absorbing

@@ -8,16 +8,21 @@ How a vector loop of n elements is cut into pieces of w lanes says ``llvm_loops.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Final, assert_never
 
 from jaxlite.compiler import llvm_memory
 from jaxlite.compiler.llvm_affine import Symbols
+from jaxlite.compiler.llvm_cost import loop_ns
 from jaxlite.compiler.llvm_expr import Binding, Evaluator
-from jaxlite.compiler.llvm_loops import Facts, VectorPlan, facts_of, plan_vector_loop
+from jaxlite.compiler.llvm_loops import Facts, Span, VectorPlan, facts_of, plan_vector_loop
 from jaxlite.compiler.llvm_operators import combine, identity, plain, reduce_lanes
 from jaxlite.compiler.llvm_text import Block, Code, Lanes, Module, Value, register_type
+from jaxlite.compiler.llvm_threads import Part, live_address
 from jaxlite.kernel_ir import nodes
 from jaxlite.kernel_ir.nodes import Acc, Combine, DType, For, If, Kernel, Let, Set, Stmt, Store
+
+#: Loops that take less stay in one thread; handing work over costs 2000.
+_THREADS_NS: Final = 20_000.0
 
 
 def emit_kernel(module: Module, kernel: Kernel, name: str, groups: Mapping[str, str]) -> None:
@@ -25,12 +30,15 @@ def emit_kernel(module: Module, kernel: Kernel, name: str, groups: Mapping[str, 
 
     ``groups`` names, for parameters that may overlap others in memory, a group they share.
     """
-    module.functions.append(_KernelEmitter(module, kernel, groups).function(name))
+    module.functions.append(_KernelEmitter(module, kernel, groups, name).function())
 
 
 class _KernelEmitter:
-    def __init__(self, module: Module, kernel: Kernel, groups: Mapping[str, str]) -> None:
+    def __init__(
+        self, module: Module, kernel: Kernel, groups: Mapping[str, str], name: str
+    ) -> None:
         self.kernel = kernel
+        self.name = name
         self.groups = groups
         self.code = Code(module)
         self.target = module.target
@@ -47,17 +55,23 @@ class _KernelEmitter:
         self.eval = Evaluator(self.code, self.symbols)
         self.fresh_lanes = ""  # in the overlapping last piece of a sum: which lanes are new
         self.partial: set[str] = set()  # accumulators of which every lane holds a part
+        self.named: dict[str, DType] = {}
+        self.is_region = False  # a part of a kernel that runs in several threads
+        self.regions = 0
 
-    def function(self, name: str) -> str:
+    def function(self) -> str:
         """Return the text of the whole function."""
         self.statements(self.kernel.body)
         self.code.do("ret void")
-        params = ", ".join(
+        comments = "".join(f"; {line}\n" for line in self.kernel.comments)
+        head = f"define internal void @{self.name}({self._parameters()}) #0"
+        return f"{comments}{head} {{\n{self.code.body()}\n}}"
+
+    def _parameters(self) -> str:
+        return ", ".join(
             f"ptr {'' if p.name in self.groups else 'noalias '}%{p.name}"
             for p in self.kernel.params
         )
-        comments = "".join(f"; {line}\n" for line in self.kernel.comments)
-        return f"{comments}define internal void @{name}({params}) #0 {{\n{self.code.body()}\n}}"
 
     def _groups_of(self, buffers: frozenset[str]) -> set[str]:
         return {self.groups.get(b, b) for b in buffers}
@@ -87,6 +101,7 @@ class _KernelEmitter:
 
     def _let(self, stmt: Let) -> None:
         ev, node = self.eval, nodes.name(stmt.name, stmt.value.dtype)
+        self.named[stmt.name] = stmt.value.dtype
         per_lane = ev.varies_by_lane(stmt.value)
         value = ev.vector(stmt.value) if per_lane else ev.scalar(stmt.value)
         ev.home(self.symbols.mask(stmt.value)).varying |= self.symbols.bit("name", stmt.name)
@@ -97,6 +112,7 @@ class _KernelEmitter:
         per_lane = ev.wide.count > 1
         value = ev.vector(stmt.init) if per_lane else ev.scalar(stmt.init)
         self.accs[stmt.name] = (dtype, stmt.combiner)
+        self.named[stmt.name] = dtype
         bit = self.symbols.bit("name", stmt.name)
         ev.scope.varying |= bit
         ev.forget(bit)
@@ -232,21 +248,24 @@ class _KernelEmitter:
             return
         self.eval.ranges.enter(loop.index, loop.extent)
         facts = facts_of(loop.body)
-        if loop.kind == "vector" and self.eval.wide.count == 1:
-            reads_stored = bool(self._groups_of(facts.stored) & self._groups_of(facts.loaded))
-            plan = plan_vector_loop(
-                self.target, loop, facts, self._combiners(facts), reads_stored, self.eval.ranges
-            )
-            if plan is not None:
-                self._vector_loop(loop, facts, plan)
-                return
-        self._pieces(loop, facts, 0, loop.extent, 1)
+        plan = self._plan(loop, facts, loop.extent)
+        if self._is_worth_threads(loop, facts):
+            self._in_threads(loop, facts, plan)
+        elif plan is not None:
+            self._vector_loop(loop, facts, plan, 0)
+        else:
+            self.pieces(loop, facts, Span(0, loop.extent))
 
-    def _combiners(self, facts: Facts) -> set[str | None]:
-        return {self.accs[n][1] for n in self._changed(facts)}
+    def _plan(self, loop: For, facts: Facts, n: int) -> VectorPlan | None:
+        if loop.kind != "vector" or self.eval.wide.count > 1:
+            return None
+        reads_stored = bool(self._groups_of(facts.stored) & self._groups_of(facts.loaded))
+        combiners = {self.accs[name][1] for name in self._changed(facts)}
+        return plan_vector_loop(self.target, n, facts, combiners, reads_stored, self.eval.ranges)
 
-    def _vector_loop(self, loop: For, facts: Facts, plan: VectorPlan) -> None:
-        ev = self.eval
+    def _vector_loop(self, loop: For, facts: Facts, plan: VectorPlan, start: int) -> None:
+        """Emit the iterations from ``start`` on as vectors."""
+        ev, stop = self.eval, loop.extent
         lanes = Lanes(self.code, plan.lanes)
         outer = {n: ev.names[n] for n in self._changed(facts)}
         ev.enter_vector_loop(loop.index, lanes)
@@ -257,31 +276,48 @@ class _KernelEmitter:
             ev.lane_mask |= self.symbols.bit("name", n)
         self.partial = set(outer)
         if plan.main:
-            self._pieces(loop, facts, 0, plan.main, plan.lanes, clamp=plan.clamp)
+            clamp = stop - plan.lanes if plan.clamped else None
+            self.pieces(loop, facts, Span(start, start + plan.main, plan.lanes, clamp))
+        rest = stop - start - plan.main
         if plan.tail == "overlap":
-            fresh = ["false"] * (plan.lanes - plan.rest) + ["true"] * plan.rest
+            fresh = ["false"] * (plan.lanes - rest) + ["true"] * rest
             self.fresh_lanes = "<" + ", ".join(f"i1 {f}" for f in fresh) + ">"
-            self._pieces(loop, facts, loop.extent - plan.lanes, loop.extent, plan.lanes)
+            self.pieces(loop, facts, Span(stop - plan.lanes, stop, plan.lanes))
             self.fresh_lanes = ""
         self.partial = set()
         sums = {n: ev.names[n].value for n in outer}
         ev.leave_vector_loop()
         for n, binding in outer.items():
-            dtype, op = self.accs[n]
-            assert op is not None, n
-            total = reduce_lanes(lanes, op, dtype, sums[n])
-            ev.names[n] = Binding(combine(ev.one, op, dtype, binding.value, total), per_lane=False)
-            ev.forget(self.symbols.bit("name", n))
-        if plan.tail == "scalar":
-            self._pieces(loop, facts, loop.extent - plan.rest, loop.extent, 1)
+            ev.names[n] = binding
+            self._finish(n, lanes, sums[n])
+        if plan.tail == "narrower":
+            self._rest(loop, facts, stop - rest)
 
-    def _pieces(
-        self, loop: For, facts: Facts, start: int, stop: int, step: int, clamp: int | None = None
-    ) -> None:
-        """Emit ``for index in range(start, stop, step)``; no index goes beyond ``clamp``."""
+    def _finish(self, name: str, lanes: Lanes, parts: Value) -> None:
+        """Combine an accumulator with the parts that the lanes of a vector loop hold."""
+        ev = self.eval
+        dtype, op = self.accs[name]
+        assert op is not None, name
+        total = reduce_lanes(lanes, op, dtype, parts)
+        before = ev.names[name].value
+        # min(identity, x) is x; a sum from 0.0 is not, it turns -0.0 into 0.0.
+        if before != identity(ev.one, op, dtype):
+            total = combine(ev.one, op, dtype, before, total)
+        self._assign(name, total)
+
+    def _rest(self, loop: For, facts: Facts, start: int) -> None:
+        """Emit the last iterations, fewer than there are lanes."""
+        plan = self._plan(loop, facts, loop.extent - start)
+        if plan is None:
+            self.pieces(loop, facts, Span(start, loop.extent))
+        else:
+            self._vector_loop(loop, facts, plan, start)
+
+    def pieces(self, loop: For, facts: Facts, span: Span) -> None:
+        """Emit the loop body for the indices of ``span``."""
         varying = self._varying(facts) | self.symbols.bit("index", loop.index)
-        if stop - start <= step:
-            self._once(loop, varying, start)
+        if span.is_single:
+            self._once(loop, varying, span.start)
             return
         ev, code = self.eval, self.code
         before, header, after = code.block, code.new_block("loop"), code.new_block("done")
@@ -296,43 +332,72 @@ class _KernelEmitter:
             ev.names[n].value = phis[n]
         self.statements(loop.body)
         latch = code.block
-        following = self._advance(i, start, stop, step, clamp, header, after)
-        lines = [f"  {i} = phi i64 [ {start}, %{before.label} ], [ {following}, %{latch.label} ]"]
+        following, more = span.advance(code, i)
+        code.do(f"br i1 {more}, label %{header.label}, label %{after.label}")
+        pairs = f"[ {span.start}, %{before.label} ], [ {following}, %{latch.label} ]"
+        lines = [f"  {i} = phi i64 {pairs}"]
         for n in changed:
-            pairs = [(before, first[n]), (latch, ev.names[n].value)]
-            self._phi_lines(n, pairs, phis[n], lines)
+            incoming = [(before, first[n]), (latch, ev.names[n].value)]
+            self._phi_lines(n, incoming, phis[n], lines)
         header.lines[:0] = lines
         before.lines.append(f"  br label %{header.label}")
         ev.leave()
         ev.go_on_in(after)
 
-    def _advance(
-        self,
-        i: str,
-        start: int,
-        stop: int,
-        step: int,
-        clamp: int | None,
-        header: Block,
-        after: Block,
-    ) -> str:
-        """Emit the end of a loop body and return the next index."""
-        put = self.code.put
-        following = put(f"add nuw nsw i64 {i}, {step}")
-        if clamp is None:
-            last = start + (stop - start - 1) // step * step
-            more = put(f"icmp ult i64 {i}, {last}")
-        else:
-            more = put(f"icmp ult i64 {i}, {clamp}")
-            inside = put(f"icmp ult i64 {following}, {clamp}")
-            following = put(f"select i1 {inside}, i64 {following}, i64 {clamp}")
-        self.code.do(f"br i1 {more}, label %{header.label}, label %{after.label}")
-        return following
-
-    def _once(self, loop: For, varying: int, at: int) -> None:
+    def _once(self, loop: For, varying: int, at: int | str) -> None:
         """Emit the body for one known index, without a loop."""
         ev = self.eval
         ev.enter(self.code.block, varying).is_once = True
         ev.indices[loop.index] = str(at)
         self.statements(loop.body)
         ev.leave()
+
+    # Threads
+
+    def _is_worth_threads(self, loop: For, facts: Facts) -> bool:
+        """Say whether ``loop`` is one that several threads should share."""
+        if not self.target.threads or loop.kind == "serial" or self.is_region:
+            return False
+        at_top = self.eval.scope.parent is None
+        return at_top and not self._changed(facts) and loop_ns(loop) > _THREADS_NS
+
+    def _in_threads(self, loop: For, facts: Facts, plan: VectorPlan | None) -> None:
+        """Emit ``loop`` as a function of its own that threads call for parts of the range."""
+        ev = self.eval
+        main = plan.main if plan else loop.extent
+        live = [(n, nodes.name(n, self.named[n])) for n in sorted(facts.names) if n in ev.names]
+        values = [(e.dtype, ev.scalar(e)) for _, e in live]
+        name = f"{self.name}_part{self.regions}"
+        self.regions += 1
+        region = _KernelEmitter(self.code.module, self.kernel, self.groups, name)
+        region.is_region = True
+        text = region.region(loop, facts, plan, [e for _, e in live])
+        part = Part(name, [p.name for p in self.kernel.params], main, plan.lanes if plan else 1)
+        self.code.module.functions.append(text)
+        self.code.module.functions.append(part.function(self.code.module))
+        most = int(loop_ns(loop) / _THREADS_NS) + 1
+        part.call(self.code, values, most)
+        if plan is not None and plan.tail == "narrower":
+            self._rest(loop, facts, main)
+        assert plan is None or plan.tail != "overlap", "only sums overlap"
+
+    def region(
+        self, loop: For, facts: Facts, plan: VectorPlan | None, live: list[nodes.Expr]
+    ) -> str:
+        """Return the function that runs ``loop`` from ``%lo`` to ``%hi``."""
+        ev = self.eval
+        ev.ranges.enter(loop.index, loop.extent)
+        for number, e in enumerate(live):
+            pointer = live_address(self.code, "%live", number)
+            ev.bind(e, llvm_memory.load(ev.one, e.dtype, pointer), per_lane=False)
+            self.named[e.attrs[0]] = e.dtype
+        if plan is None:
+            self.pieces(loop, facts, Span("%lo", "%hi"))
+        else:
+            ev.enter_vector_loop(loop.index, Lanes(self.code, plan.lanes))
+            clamp = loop.extent - plan.lanes if plan.clamped else None
+            self.pieces(loop, facts, Span("%lo", "%hi", plan.lanes, clamp))
+            ev.leave_vector_loop()
+        self.code.do("ret void")
+        params = f"{self._parameters()}, ptr %live, i64 %lo, i64 %hi"
+        return f"define internal void @{self.name}({params}) #0 {{\n{self.code.body()}\n}}"

@@ -15,7 +15,7 @@ from typing import Literal
 
 from jaxlite.compiler.llvm_affine import Ranges
 from jaxlite.compiler.llvm_math import MATH_UNARY
-from jaxlite.compiler.llvm_text import is_half
+from jaxlite.compiler.llvm_text import Code, is_half
 from jaxlite.kernel_ir.nodes import I64, Acc, Combine, Expr, For, If, Let, Set, Stmt, Store
 from jaxlite.kernel_ir.target import Target
 
@@ -94,6 +94,35 @@ def _distinct(roots: Iterable[Expr], into_addresses: bool = True) -> Iterator[Ex
         yield e
         if into_addresses or e.kind != "load":
             stack.extend(e.args)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The indices ``range(start, stop, step)``, at least one; none of them goes beyond ``clamp``.
+
+    Numbers, or registers of a function that gets its range as arguments.
+    """
+
+    start: int | str
+    stop: int | str
+    step: int = 1
+    clamp: int | None = None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one index only, as far as is known now."""
+        if isinstance(self.start, str) or isinstance(self.stop, str):
+            return False
+        return self.stop - self.start <= self.step
+
+    def advance(self, code: Code, i: str) -> tuple[str, str]:
+        """Emit the index after ``i``, and whether there is one."""
+        following = code.put(f"add nuw nsw i64 {i}, {self.step}")
+        more = code.put(f"icmp ult i64 {following}, {self.stop}")
+        if self.clamp is not None:
+            inside = code.put(f"icmp ult i64 {following}, {self.clamp}")
+            following = code.put(f"select i1 {inside}, i64 {following}, i64 {self.clamp}")
+        return following, more
 
 
 @dataclass(frozen=True, slots=True)

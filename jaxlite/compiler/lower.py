@@ -28,9 +28,10 @@ def lower(plan: FusionPlan, name: str = "main") -> tuple[Program, list[Any]]:
     builder = Builder(lower_plan)
     block = Block(builder, plan)
     jaxpr = plan.closed.jaxpr
-    ins: list[View] = []
-    for var in (*jaxpr.invars, *jaxpr.constvars):
-        ins.append(builder.new_buffer(block.names[var], var.aval.dtype, var.aval.shape, "input"))
+    ins = [
+        builder.new_buffer(block.names[var], var.aval.dtype, var.aval.shape, "input")
+        for var in (*jaxpr.invars, *jaxpr.constvars)
+    ]
     outs: list[View] = []
     for k, atom in enumerate(jaxpr.outvars):
         label = block.names.get(atom, f"out{k}") if isinstance(atom, Var) else f"out{k}"

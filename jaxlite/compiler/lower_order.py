@@ -16,10 +16,9 @@ import numpy as np
 from jaxlite.compiler.block import Block
 from jaxlite.compiler.index import Normaliser
 from jaxlite.compiler.lower_nest import AXIS_NAMES, PARALLEL_MIN, Draft, Nest
-from jaxlite.compiler.lower_reduce import around
 from jaxlite.compiler.plan import Group
 from jaxlite.compiler.pull import Index, Operand, accumulator_dtype, combine, linear
-from jaxlite.compiler.schedule import LoopSpec, schedule
+from jaxlite.compiler.schedule import LoopSpec, around, schedule
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language import dtypes
 from jaxlite.language.jaxpr import JaxprEqn
@@ -59,7 +58,7 @@ def lower_cumulative(group: Group) -> Draft:
         )
         total = combine(primitive.combiner, ir.load(run.name, run_at, wide), x)
         inner[-1].kind = "vector"
-        stores = [
+        stores: list[ir.Stmt] = [
             ir.Store(run.name, run_at, total),
             ir.Store(out.name, at, ir.cast(total, out.dtype)),
         ]
@@ -67,7 +66,10 @@ def lower_cumulative(group: Group) -> Draft:
         body += schedule([steps, *inner], stores, nest.scope.inner())
     else:
         total = combine(primitive.combiner, ir.name("acc", wide), x)
-        statements = [ir.Set("acc", total), ir.Store(out.name, at, ir.cast(total, out.dtype))]
+        statements: list[ir.Stmt] = [
+            ir.Set("acc", total),
+            ir.Store(out.name, at, ir.cast(total, out.dtype)),
+        ]
         body = [ir.Acc("acc", init), *schedule([steps], statements, nest.scope)]
     if outer and math.prod(shape) >= PARALLEL_MIN:
         outer[0].kind = "parallel"
@@ -143,17 +145,52 @@ def _update_index(shape: Sequence[int]) -> Index:
 def lower_scatter(block: Block, group: Group) -> None:
     """Append the steps of a scatter: the windows are written in the order of the indices."""
     eqn = group.eqns[-1]
-    primitive: Any = eqn.primitive
     nest = Nest.of(group)
     body = _start(block, group, eqn, nest)
-    (var,) = eqn.outvars
-    shape, part = var.aval.shape, eqn.invars[2].aval.shape
-    _, indices, updates = (Operand(nest.puller, a) for a in eqn.invars)
-    numbers, mode = eqn.params["dimension_numbers"], eqn.params["mode"]
-    windows = windows_of(shape, part, numbers)
+    shape, part = eqn.outvars[0].aval.shape, eqn.invars[2].aval.shape
+    if math.prod(part) and math.prod(shape):
+        body += _windows(nest, eqn, shape, part)
+    block.launch(group, nest.draft(body))
+
+
+def _windows(
+    nest: Nest, eqn: JaxprEqn, shape: tuple[int, ...], part: tuple[int, ...]
+) -> list[ir.Stmt]:
+    """Return the loops that write all windows."""
+    primitive: Any = eqn.primitive
+    numbers = eqn.params["dimension_numbers"]
     index = _update_index(part)
-    inside_dims = numbers.update_window_dims
-    batch = tuple([i for d, i in enumerate(index) if d not in inside_dims])
+    inside = numbers.update_window_dims
+    at, valid = _target(nest, eqn, shape, index)
+    normaliser = Normaliser({i: (0, n - 1) for i, n in zip(index, part, strict=True) if n != 1})
+    at = normaliser.rewrite(at)
+    value = normaliser.rewrite(Operand(nest.puller, eqn.invars[2])(index))
+    out = nest.outs[eqn.outvars[0]]
+    if primitive.combine_name:
+        value = combine(primitive.combine_name, ir.load(out.name, at, out.dtype), value)
+    loops = [
+        (d, LoopSpec(i, n)) for d, (i, n) in enumerate(zip(index, part, strict=True)) if n != 1
+    ]
+    inner = [loop for d, loop in loops if d in inside]
+    if inner:
+        inner[-1].kind = "vector"
+    scope = nest.scope.inner()
+    write: list[ir.Stmt] = []
+    if valid:
+        write += schedule([], [ir.Let("valid", normaliser.rewrite(_all(valid)))], scope)
+    one = schedule(inner, [ir.Store(out.name, at, value)], scope)
+    write += [ir.If(ir.name("valid", ir.BOOL), tuple(one))] if valid else one
+    return around([loop for d, loop in loops if d not in inside], write)
+
+
+def _target(
+    nest: Nest, eqn: JaxprEqn, shape: tuple[int, ...], index: Index
+) -> tuple[ir.Expr, list[ir.Expr]]:
+    """Return where element ``index`` of the updates goes, and the conditions for writing it."""
+    numbers, mode = eqn.params["dimension_numbers"], eqn.params["mode"]
+    indices, updates = (Operand(nest.puller, a) for a in eqn.invars[1:])
+    windows = windows_of(shape, updates.aval.shape, numbers)
+    batch = tuple([i for d, i in enumerate(index) if d not in numbers.update_window_dims])
     starts: list[ir.Expr] = []
     valid: list[ir.Expr] = []
     for k, last in enumerate(windows.last_starts):
@@ -163,35 +200,8 @@ def lower_scatter(block: Block, group: Group) -> None:
         else:
             valid += [ir.compare("ge", i, ir.i64(0)), ir.compare("le", i, ir.i64(last))]
         starts.append(i)
-    at = linear(windows.operand_index(starts, batch, tuple([index[d] for d in inside_dims])), shape)
-    normaliser = Normaliser({i: (0, n - 1) for i, n in zip(index, part, strict=True) if n != 1})
-    at = normaliser.rewrite(at)
-    value = normaliser.rewrite(updates(index))
-    out = nest.outs[var]
-    if primitive.combine_name:
-        value = combine(primitive.combine_name, ir.load(out.name, at, out.dtype), value)
-    outer = [
-        LoopSpec(i, part[d]) for d, i in enumerate(index) if d not in inside_dims and part[d] != 1
-    ]
-    inner = [LoopSpec(index[d], part[d]) for d in inside_dims if part[d] != 1]
-    if inner:
-        inner[-1].kind = "vector"
-    scope = nest.scope.inner()
-    write: list[ir.Stmt] = []
-    if valid:
-        condition = normaliser.rewrite(_all(valid))
-        write += schedule([], [ir.Let("valid", condition)], scope)
-        write.append(
-            ir.If(
-                ir.name("valid", ir.BOOL),
-                tuple(schedule(inner, [ir.Store(out.name, at, value)], scope)),
-            )
-        )
-    else:
-        write += schedule(inner, [ir.Store(out.name, at, value)], scope)
-    if math.prod(part) and math.prod(shape):
-        body += around(outer, write)
-    block.launch(group, nest.draft(body))
+    inside = tuple([index[d] for d in numbers.update_window_dims])
+    return linear(windows.operand_index(starts, batch, inside), shape), valid
 
 
 def _all(conditions: Sequence[ir.Expr]) -> ir.Expr:

@@ -19,6 +19,7 @@ from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language import dtypes
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import Atom, JaxprEqn, Literal, Var
+from jaxlite.primitives.families import Pull
 
 Index: TypeAlias = tuple[ir.Expr, ...]
 ZERO = ir.i64(0)
@@ -120,7 +121,7 @@ def combine(combiner: str, x: ir.Expr, y: ir.Expr) -> ir.Expr:
     return ir.binary(combiner, x, y)
 
 
-def unrolled_reduction(eqn: JaxprEqn, x: Operand, index: Index) -> ir.Expr:
+def unrolled_reduction(eqn: JaxprEqn, x: Pull, index: Index) -> ir.Expr:
     """Return element ``index`` of a reduction over few elements, written out."""
     primitive: Any = eqn.primitive
     axes = eqn.params["axes"]
@@ -149,7 +150,7 @@ def dot_axes(eqn: JaxprEqn) -> tuple[tuple[int, ...], ...]:
 
 def dot_term(
     eqn: JaxprEqn,
-    operands: tuple[Operand, ...],
+    operands: tuple[Pull, ...],
     index: Index,
     contracted: Index,
     wide: np.dtype[Any],
@@ -170,7 +171,7 @@ def dot_dtypes(eqn: JaxprEqn) -> tuple[np.dtype[Any], np.dtype[Any]]:
     return accumulator_dtype(out, "add"), out
 
 
-def unrolled_dot(eqn: JaxprEqn, operands: tuple[Operand, ...], index: Index) -> ir.Expr:
+def unrolled_dot(eqn: JaxprEqn, operands: tuple[Pull, ...], index: Index) -> ir.Expr:
     """Return element ``index`` of a product with a short contraction, written out."""
     wide, out = dot_dtypes(eqn)
     lc = dot_axes(eqn)[2]

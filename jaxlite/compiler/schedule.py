@@ -180,3 +180,28 @@ def _renamed(s: ir.Stmt, names: dict[ir.Expr, ir.Expr]) -> ir.Stmt:
             )
         case ir.For():
             raise AssertionError("a loop is not a statement of the innermost body")
+
+
+def around(loops: Sequence[LoopSpec], body: list[ir.Stmt]) -> list[ir.Stmt]:
+    """Return loops around a body, each ``Let`` in the outermost loop that knows its indices."""
+    level_of = {loop.index.attrs[0]: n + 1 for n, loop in enumerate(loops)}
+    depth = len(loops)
+    levels: list[list[ir.Stmt]] = [[] for _ in range(depth + 1)]
+    fixed: set[str] = {s.name for s in body if isinstance(s, ir.Acc)}
+    for s in body:
+        level = depth
+        if isinstance(s, ir.Let):
+            level = 0
+            for e in ir.walk(s.value):
+                if e.kind == "index":
+                    level = max(level, level_of.get(e.attrs[0], 0))
+                elif e.kind == "name":
+                    level = max(
+                        level, depth if e.attrs[0] in fixed else level_of.get(e.attrs[0], 0)
+                    )
+            level_of[s.name] = level
+        levels[level].append(s)
+    inside = levels[depth]
+    for n in range(depth - 1, -1, -1):
+        inside = [*levels[n], loops[n].around(inside)]
+    return inside

@@ -64,7 +64,7 @@ class Change:
 
 
 def capture(fun: Any) -> tuple[CapturedValue, ...]:
-    """Return the records of everything ``fun`` and the user functions it calls read from outside."""
+    """Return records of all that ``fun`` and the user functions it calls read from outside."""
     found: dict[tuple[int, str], CapturedValue] = {}
     seen: set[int] = set()
     queue = [fun]
@@ -147,7 +147,7 @@ def resolved(read: Read, value: Any) -> Iterator[tuple[Read, Any]]:
 
 
 def getattr_static(value: Any, name: str) -> Any:
-    """Return an attribute without running descriptors of the user (properties may have side effects)."""
+    """Return an attribute without running the user's properties (they may have side effects)."""
     found = getattr(value, "__dict__", {}).get(name, MISSING)
     if found is not MISSING:
         return found

@@ -89,7 +89,7 @@ def _static_differences(new: tuple[Any, ...], old: tuple[Any, ...]) -> list[Diff
 
 
 def nearest(new: Any, entries: Sequence[Any]) -> tuple[Any, list[Difference]] | None:
-    """Return the entry nearest to key ``new`` and the differences, or None if there is no other entry."""
+    """Return the entry nearest to key ``new`` and the differences, or None if there is none."""
     best: tuple[Any, list[Difference]] | None = None
     for entry in reversed(entries):
         if entry.key is new:

@@ -20,7 +20,7 @@ _on_change: list[Callable[[], None]] = []
 
 
 def when_hooks_change(action: Callable[[], None]) -> None:
-    """Call ``action`` whenever a hook is added or removed (``api.jit`` forgets its fast runners)."""
+    """Call ``action`` when a hook comes or goes (``api.jit`` forgets its fast runners)."""
     _on_change.append(action)
 
 

@@ -147,7 +147,7 @@ def jitted_functions(
 
 
 def _is_jit(e: ast.expr) -> bool:
-    """Say whether an expression is ``jit``, ``jax.jit``, ``jit(...)`` or ``partial(jax.jit, ...)``."""
+    """Say whether ``e`` is ``jit``, ``jax.jit``, ``jit(...)`` or ``partial(jax.jit, ...)``."""
     if isinstance(e, ast.Name):
         return e.id == "jit"
     if isinstance(e, ast.Attribute):

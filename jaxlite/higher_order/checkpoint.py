@@ -20,7 +20,7 @@ from jaxlite.higher_order.jit import (
 )
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
-from jaxlite.language.primitive import Primitive, Zero
+from jaxlite.language.primitive import Dims, Primitive, Zero
 from jaxlite.primitives.identity import optimization_barrier
 from jaxlite.transforms.eval_jaxpr import eval_closed
 from jaxlite.transforms.jvp import jvp_jaxpr
@@ -87,14 +87,8 @@ class Checkpoint(Primitive):
     def transpose(self, ct: Any, *operands: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
         return transpose_call(self, ct, operands, jaxpr, params)
 
-    def batch(
-        self,
-        args: tuple[Any, ...],
-        dims: tuple[int | None, ...],
-        *,
-        jaxpr: ClosedJaxpr,
-        **params: Any,
-    ) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        jaxpr: ClosedJaxpr = params.pop("jaxpr")
         size = batch_size(args, dims)
         batched, out_dims = derived(
             jaxpr, ("batch", size, dims), lambda: batch_jaxpr(jaxpr, size, dims)
@@ -105,7 +99,7 @@ class Checkpoint(Primitive):
 def _split_body(
     closed: ClosedJaxpr, nonzero: Sequence[bool], policy: Any, prevent_cse: bool
 ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool]]:
-    """Return ``args -> (outs, saved)`` and ``(saved, args, tangents) -> out tangents`` that recomputes."""
+    """Return ``args -> (outs, saved)`` and a recomputing ``(saved, args, dx) -> out tangents``."""
     marks = _saveable(closed.jaxpr, policy)
     jaxpr = closed.jaxpr
     saving = ClosedJaxpr(jaxpr.replace(outvars=[*jaxpr.outvars, *marks]), closed.consts)

@@ -15,7 +15,7 @@ from jaxlite.higher_order.compiled_call import run_equation
 from jaxlite.higher_order.jit import batch_size, derived, fill_zeros
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, Var
-from jaxlite.language.primitive import Primitive, Zero, is_linear, zeros_of
+from jaxlite.language.primitive import Dims, Primitive, Zero, is_linear, zeros_of
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives.families import bdim_at_front, ops, scalar_like
 from jaxlite.transforms.eval_jaxpr import eval_closed
@@ -100,14 +100,8 @@ class Cond(Primitive):
         outs = iter(self.bind_all(index, *values, *given, branches=back, **params))
         return (None, *[next(outs) if lin else None for lin in mask])
 
-    def batch(
-        self,
-        args: tuple[Any, ...],
-        dims: tuple[int | None, ...],
-        *,
-        branches: Branches,
-        **params: Any,
-    ) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        branches: Branches = params.pop("branches")
         size = batch_size(args, dims)
         in_dims = dims[1:]
         if dims[0] is not None:
@@ -172,7 +166,7 @@ def _linearize_branches(
         unused = [[Var(a) for a in avals] for avals in res_avals]
         unused[k] = jaxpr.invars[: counts[k]]
         heads = [v for group in unused for v in group]
-        assert len(heads) == total and heads[start : start + counts[k]] == unused[k]
+        assert len(heads) == total
         linear.append(
             ClosedJaxpr(
                 jaxpr.replace(invars=[*heads, *jaxpr.invars[counts[k] :]]), part.linear.consts

@@ -128,7 +128,7 @@ class CustomJVP:
         """Record the call as one equation."""
         closed = stage_out(fun, [t.aval for t in tracers], DebugInfo(self.name))
         hoisted, consts = hoist_consts(closed)
-        return trace.process(
+        outs: tuple[Any, ...] = trace.process(
             custom_jvp_call_p,
             [*consts, *tracers],
             {
@@ -139,6 +139,7 @@ class CustomJVP:
                 "symbolic_zeros": self.symbolic_zeros,
             },
         )
+        return outs
 
 
 def symbolic(tangent: Any, out: Any) -> Any:
@@ -228,7 +229,7 @@ custom_vjp_call_p = CustomVJPCall()
 
 @dataclass(slots=True)
 class CustomVJP:
-    """``fwd(*primals) -> (outs, residuals)`` and ``bwd(residuals, cts) -> cts of primals``, all flat."""
+    """Flat ``fwd(*primals) -> (outs, residuals)`` and ``bwd(residuals, cts) -> cts of primals``."""
 
     fwd: Callable[..., tuple[Sequence[Any], Sequence[Any]]]
     bwd: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
@@ -337,7 +338,8 @@ class CustomVJP:
             "symbolic_zeros": False,
             "num_consts": len(consts),
         }
-        return trace.process(custom_vjp_call_p, [*consts, *tracers], params)
+        outs: tuple[Any, ...] = trace.process(custom_vjp_call_p, [*consts, *tracers], params)
+        return outs
 
 
 def _drop(shape: tuple[int, ...], dim: int | None) -> tuple[int, ...]:

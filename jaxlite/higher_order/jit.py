@@ -15,7 +15,7 @@ from typing import Any
 
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr
-from jaxlite.language.primitive import Primitive, Zero, is_linear
+from jaxlite.language.primitive import Dims, Primitive, Zero, is_linear
 from jaxlite.pipeline import Compilation, compile_jaxpr
 from jaxlite.transforms.jvp import jvp_jaxpr
 from jaxlite.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
@@ -27,7 +27,7 @@ _lock = threading.RLock()
 
 
 def derived(closed: ClosedJaxpr, key: Any, make: Callable[[], Any]) -> Any:
-    """Return what ``make`` makes of ``closed``, once per ``key`` and as long as ``closed`` lives."""
+    """Return what ``make`` makes of ``closed``: once per ``key``, as long as ``closed`` lives."""
     table = _derived.get(closed)
     if table is not None and key in table:
         return table[key]
@@ -101,14 +101,8 @@ class Jit(Primitive):
     def transpose(self, ct: Any, *operands: Any, jaxpr: ClosedJaxpr, name: str, **_: Any) -> Any:
         return transpose_call(self, ct, operands, jaxpr, {"name": name})
 
-    def batch(
-        self,
-        args: tuple[Any, ...],
-        dims: tuple[int | None, ...],
-        *,
-        jaxpr: ClosedJaxpr,
-        **params: Any,
-    ) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        jaxpr: ClosedJaxpr = params.pop("jaxpr")
         size = batch_size(args, dims)
         batched, out_dims = derived(
             jaxpr, ("batch", size, dims), lambda: batch_jaxpr(jaxpr, size, dims)

@@ -6,6 +6,7 @@ Out: another with new order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from jaxlite.language.jaxpr import ClosedJaxpr
 
@@ -20,7 +21,7 @@ def reorder(
     New position ``i`` holds old ``order[i]``.
     """
     jaxpr = closed.jaxpr
-    changes = {}
+    changes: dict[str, Any] = {}
     if in_order is not None:
         changes["invars"] = [jaxpr.invars[i] for i in in_order]
     if out_order is not None:
@@ -28,7 +29,7 @@ def reorder(
     return ClosedJaxpr(jaxpr.replace(**changes), closed.consts)
 
 
-def split(values: Sequence, *sizes: int) -> list[list]:  # type: ignore[type-arg]
+def split(values: Sequence[Any], *sizes: int) -> list[list[Any]]:
     """Cut ``values`` into parts of ``sizes`` and the rest."""
     parts, start = [], 0
     for n in sizes:

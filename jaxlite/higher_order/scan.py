@@ -8,6 +8,7 @@ stacked along the loop, and runs the transposed step backwards.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -191,9 +192,7 @@ class Scan(Primitive):
             batched, out_dims = derived(
                 closed,
                 ("scan batch", size, tuple(inner), tuple(force)),
-                lambda inner=inner, force=force: batch_jaxpr(
-                    closed, size, inner, force, bdim_at_front
-                ),
+                functools.partial(batch_jaxpr, closed, size, inner, force, bdim_at_front),
             )
             grown = [b or d is not None for b, d in zip(carry_batched, out_dims, strict=False)]
             if grown == carry_batched:
@@ -285,7 +284,10 @@ def _transposed_body(
     xs_mask: Sequence[bool],
     ys_nonzero: Sequence[bool],
 ) -> tuple[ClosedJaxpr, int]:
-    """Return the backward step ``(res consts, const cts, carry cts, res xs, y cts) -> (const cts, carry cts, x cts)``."""
+    """Return the backward step and the number of linear constants.
+
+    ``(res consts, const cts, carry cts, res xs, y cts) -> (const cts, carry cts, x cts)``.
+    """
     mask = [*const_mask, *[True] * n_carry, *xs_mask]
     back, _ = transpose_jaxpr(closed, mask, [*[True] * n_carry, *ys_nonzero], instantiate_all=True)
     n_lin = sum(const_mask)

@@ -140,7 +140,7 @@ class While(Primitive):
 def _jvp_jaxprs(
     cond: ClosedJaxpr, body: ClosedJaxpr, nonzero: Sequence[bool], n_cond: int, n_body: int
 ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool]]:
-    """Return condition and body that carry tangents along, and which operands of the body have one."""
+    """Return condition and body that carry tangents, and which body operands have one."""
     consts_nz, carry_nz = split(nonzero, n_body)
     while True:
         full = [*consts_nz, *carry_nz]

@@ -65,7 +65,7 @@ class ArrayImpl(Array):
 
 
 def from_numpy(data: Any, weak_type: bool = False) -> ArrayImpl:
-    """Wrap a fresh NumPy array that nobody else writes to (no copy unless it is not C-contiguous)."""
+    """Wrap a fresh NumPy array that nobody else writes to (copied only if not C-contiguous)."""
     data = np.asarray(data)
     if not data.flags.c_contiguous:
         data = np.ascontiguousarray(data).reshape(data.shape)

@@ -90,7 +90,7 @@ class JaxprEqn:
         return JaxprEqn(**{**values, **changes})
 
     def __str__(self) -> str:
-        return _printers["eqn"](self)
+        return str(_printers["eqn"](self))
 
     def __repr__(self) -> str:
         return str(self)

@@ -215,7 +215,7 @@ def used_vars(jaxpr: Jaxpr) -> set[Var]:
 
 
 def shared_jaxprs(jaxpr: Jaxpr) -> list[tuple[str, Jaxpr]]:
-    """Return the jaxprs that occur more than once inside ``jaxpr``, inner ones first, with names."""
+    """Return names and jaxprs that occur more than once inside ``jaxpr``, inner ones first."""
     counts: dict[int, int] = {}
     found: list[tuple[str, Jaxpr]] = []
 

@@ -175,7 +175,7 @@ def not_differentiable(reason: str) -> Any:
 
 
 def absent(what: str, reason: str) -> Any:
-    """Return a rule that raises NotImplementedError with the reason (where JAX has no rule either)."""
+    """Return a rule that raises NotImplementedError with the reason (as JAX does)."""
 
     def rule(self: Primitive, *args: Any, **params: Any) -> Any:
         raise NotImplementedError(f"{what} for '{self.name}' not implemented: {reason}")
@@ -199,7 +199,7 @@ def set_zero_maker(make: Callable[[ShapedArray], Any]) -> None:
 
 
 def zeros_of(aval: ShapedArray) -> Any:
-    """Return zeros of ``aval`` under the current trace (``float0`` zeros are a NumPy array, as in JAX)."""
+    """Return zeros of ``aval`` under the current trace (``float0``: a NumPy array, as in JAX)."""
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     return _helpers["zeros"](aval)

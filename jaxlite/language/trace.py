@@ -37,7 +37,7 @@ class Trace:
     def process_custom(
         self, call: Any, fun: Callable[..., tuple[Any, ...]], args: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Apply ``fun`` (flat values to a flat tuple) whose derivative ``call`` defines (custom_jvp/vjp)."""
+        """Apply flat ``fun`` whose derivative ``call`` defines (custom_jvp, custom_vjp)."""
         raise NotImplementedError
 
 

@@ -92,8 +92,26 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 for _name, _function in _BINARY.items():
     _METHODS[f"__{_name}__"] = _operator(_function)
     _METHODS[f"__r{_name}__"] = _reflected(_function)
-for _name, _function in _COMPARISONS.items():
-    _METHODS[f"__{_name}__"] = _operator(_function)
+
+
+def _comparison(function: Callable[[Any, Any], Any], symbol: str) -> Callable[[Any, Any], Any]:
+    def compare(self: Any, other: Any) -> Any:
+        if is_array_like(other):
+            return function(self, other)
+        if isinstance(other, list | tuple):
+            raise TypeError(
+                f"unsupported operand type(s) for {symbol}: '{type(self).__name__}' and "
+                f"'{type(other).__name__}'\n  Fix: compare with jnp.array({value_text(other)})."
+            )
+        return NotImplemented
+
+    return compare
+
+
+for (_name, _function), _symbol in zip(
+    _COMPARISONS.items(), ("==", "!=", "<", "<=", ">", ">="), strict=True
+):
+    _METHODS[f"__{_name}__"] = _comparison(_function, _symbol)
 _method(lambda self: ufuncs.negative(self), "__neg__")
 _method(lambda self: self, "__pos__")
 _method(lambda self: arithmetic.abs(self), "__abs__")

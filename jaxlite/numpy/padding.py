@@ -82,7 +82,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Va
     """
     check_arraylike("pad", array)
     x = as_operand("pad", array)
-    x = retype(x, x.dtype)
+    if x.ndim:
+        x = retype(x, x.dtype)
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(k, pad_width.get(k - x.ndim, (0, 0))) for k in range(x.ndim)]
         pad_width = [(w, w) if np.ndim(w) == 0 else w for w in pad_width]

@@ -224,11 +224,7 @@ def maxwell(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any
 def _maxwell_samples(key: Value, shape: Shape, dtype: Any) -> Value:
     """Return the length of a vector of three normal samples."""
     x = standard_normal(key, (*shape, 3), dtype)
-    x = lax.mul(x, x)
-    if dtypes.bit_width(dtype) < 32:
-        return lax.sqrt(jnp.sum(x, axis=-1))
-    # This is the order in which JAX's kernels add three numbers.
-    return lax.sqrt(x[..., 0] + x[..., 2] + x[..., 1])
+    return lax.sqrt(jnp.sum(lax.mul(x, x), axis=-1))
 
 
 def double_sided_maxwell(

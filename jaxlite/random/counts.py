@@ -15,7 +15,7 @@ from jaxlite import lax
 from jaxlite import numpy as jnp
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
-from jaxlite.primitives.single_rounding import cephes_log, cephes_log1p
+from jaxlite.primitives.single_rounding import cephes_log, cephes_log1p, fma
 from jaxlite.random.arguments import (
     check_one_device,
     choose_dtype,
@@ -99,7 +99,7 @@ def _poisson_rejection(key: Value, lam: Value, dtype: Any) -> Value:
         u_shifted = 0.5 - lax.abs(u)
         k = lax.floor((2 * a / u_shifted + b) * u + lam + 0.43)
         s = cephes_log(v * inv_alpha / (a / (u_shifted * u_shifted) + b))
-        log_density = -lam + k * log_lam - lax.lgamma(k + 1)
+        log_density = -lam + k * log_lam - _log_factorial(k)
         squeeze = (u_shifted >= 0.07) & (v <= v_r)
         reject = (k < 0) | ((u_shifted < 0.013) & (v > u_shifted))
         accept = squeeze | (~reject & (s <= log_density))
@@ -108,6 +108,30 @@ def _poisson_rejection(key: Value, lam: Value, dtype: Any) -> Value:
     start = (jnp.full_like(lam, -1), jnp.zeros(lam.shape, bool), key)
     k, _, _ = lax.while_loop(lambda state: jnp.any(~state[1]), propose, start)
     return lax.convert_element_type(k, dtype)
+
+
+#: Lanczos' coefficients for g = 7 (Godfrey 2001).
+_LANCZOS = (
+    676.520368121885098567,
+    -1259.13921672240287047,
+    771.3234287776530788487,
+    -176.615029162140599066,
+    12.5073432786869048145,
+    -0.138571095265720116896,
+    9.98436957801957085956e-6,
+    1.50563273514931155834e-7,
+)
+
+
+def _log_factorial(k: Value) -> Value:
+    """Return ``log(k!)`` for k >= 0, with the rounding of JAX's ``lgamma``: it decides what is accepted."""
+    total = jnp.full_like(k, 0.999999999999809932277)
+    for i, c in enumerate(_LANCZOS):
+        total = total + np.asarray(c, k.dtype) / (k + (i + 1.0))
+    one = np.asarray(1, k.dtype)
+    log_t = np.asarray(np.log(7.5), k.dtype) + cephes_log1p(k * (one / np.asarray(7.5, k.dtype)))
+    power = k + 0.5 - (k + 7.5) / log_t
+    return fma(power, log_t, jnp.full_like(k, 0.5 * np.log(2 * np.pi))) + cephes_log(total)
 
 
 def binomial(key: Value, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Value:

@@ -67,7 +67,7 @@ def wrap(data: Any, aval: ShapedArray) -> ArrayImpl:
 
 
 def check_finite(name: str, arrays: Sequence[ArrayImpl]) -> None:
-    """Raise FloatingPointError if a result has a NaN (``debug_nans``) or an infinity (``debug_infs``)."""
+    """Raise FloatingPointError for a NaN (``debug_nans``) or an infinity (``debug_infs``)."""
     for array in arrays:
         if not dtypes.issubdtype(array.dtype, np.inexact):
             continue

@@ -8,6 +8,7 @@ programs each; an engine dies with the last executable made from it. Next: ``lau
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import functools
 import importlib
 import sys
@@ -21,6 +22,7 @@ from jaxlite.errors import KernelCompileError
 from jaxlite.kernel_ir.program import Program
 from jaxlite.kernel_ir.target import ENTRY, Target
 from jaxlite.runtime import disk_cache, host_call, launch, library, platform
+from jaxlite.runtime.threads import Threads
 
 #: Programs per engine: making an engine takes a millisecond, and only a whole one can be freed.
 _BATCH: Final = 64
@@ -60,7 +62,8 @@ class Compiler:
         features = llvm.get_host_cpu_features()
         self.features: str = features.flatten()
         self.version = ".".join(map(str, llvm.llvm_version_info))
-        self.target = platform.describe(self.cpu, dict(features), llvm.llvm_version_info[0])
+        serial = platform.describe(self.cpu, dict(features), llvm.llvm_version_info[0])
+        self.targets = serial, dataclasses.replace(serial, threads=True)
         self._lock = threading.Lock()
         self._machine = self._new_machine()
         self._engine: Any = None
@@ -72,7 +75,7 @@ class Compiler:
         llvm = self.llvm
         if sys.platform.startswith("linux"):
             llvm.load_library_permanently("libm.so.6")
-            if self.target.vector_math:
+            if self.targets[0].vector_math:
                 llvm.load_library_permanently("libmvec.so.1")
         addresses = {**library.symbols(), "jaxlite_host_call": host_call.trampoline_address()}
         for name in _PYTHON_SYMBOLS:
@@ -80,6 +83,17 @@ class Compiler:
             addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
         for name, address in addresses.items():
             llvm.add_symbol(name, address)
+        self.threads = Threads(llvm, self._new_engine())
+        if self.threads.address:
+            llvm.add_symbol("jaxlite_parallel", self.threads.address)
+
+    def _new_engine(self) -> Any:
+        empty = self.llvm.parse_assembly("")
+        return self.llvm.create_mcjit_compiler(empty, self._new_machine())
+
+    def target(self) -> Target:
+        """Return what the emitter may assume about this machine under the current settings."""
+        return self.targets[self.threads.update() > 1]
 
     def _new_machine(self) -> Any:
         return self.llvm.Target.from_default_triple().create_target_machine(
@@ -122,8 +136,7 @@ class Compiler:
 
     def _load(self, key: str, data: bytes) -> Code:
         if self._engine is None or len(self._in_engine) >= _BATCH or key in self._in_engine:
-            empty = self.llvm.parse_assembly("")
-            self._engine = self.llvm.create_mcjit_compiler(empty, self._new_machine())
+            self._engine = self._new_engine()
             self._in_engine = set()
         self._in_engine.add(key)
         self._engine.add_object_file(self.llvm.ObjectFileRef.from_data(data))
@@ -169,7 +182,7 @@ def compiler() -> Compiler:
 
 def host_target() -> Target:
     """Return what the emitter may assume about this machine."""
-    return compiler().target
+    return compiler().target()
 
 
 def load(

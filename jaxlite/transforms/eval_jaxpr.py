@@ -12,7 +12,7 @@ from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
-    """Return the results of ``jaxpr`` with ``constvars`` bound to ``consts`` and ``invars`` to ``args``."""
+    """Return the results with ``constvars`` bound to ``consts`` and ``invars`` to ``args``."""
     env: dict[Var, Any] = {}
     if len(args) != len(jaxpr.invars):
         raise TypeError(f"jaxpr takes {len(jaxpr.invars)} arguments, got {len(args)}")

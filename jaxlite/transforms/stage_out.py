@@ -151,7 +151,8 @@ class StagingTrace(Trace):
         self, call: Any, fun: Callable[..., tuple[Any, ...]], args: Sequence[Any]
     ) -> tuple[Any, ...]:
         """Record the call with its body as a jaxpr; ``call`` knows the primitive."""
-        return call.stage(self, fun, [self.lift(a) for a in args])
+        outs: tuple[Any, ...] = call.stage(self, fun, [self.lift(a) for a in args])
+        return outs
 
     def to_jaxpr(self, outs: Sequence[Any]) -> ClosedJaxpr:
         """Close the recording: ``outs`` become the results."""

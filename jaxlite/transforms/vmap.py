@@ -32,7 +32,8 @@ class BatchTracer(Tracer):
         self.dim = dim
 
     def __repr__(self) -> str:
-        return f"VmapTracer(aval={self.aval.str_short()}, batched={get_aval(self.value).str_short()}, dim={self.dim})"
+        batched = get_aval(self.value).str_short()
+        return f"VmapTracer({self.aval.str_short()}, batched={batched}, dim={self.dim})"
 
 
 class BatchTrace(Trace):
@@ -132,7 +133,7 @@ def batch_jaxpr(
     move: Callable[[Any, int | None, int], Any] | None = None,
     axis_name: Any = None,
 ) -> tuple[ClosedJaxpr, list[int | None]]:
-    """Return the jaxpr on batched arguments (batch dims ``in_dims``) and the batch dims of its results.
+    """Return the jaxpr on arguments with batch dims ``in_dims``, and its results' batch dims.
 
     ``force_out`` asks for results to be batched at axis 0, for which ``move(x, dim, size)`` moves
     or broadcasts the batch dim.

@@ -1,12 +1,16 @@
 """Random kernels: machine code computes what the interpreter computes, at every width."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jaxlite.compiler import llvm_kernel
 from jaxlite.kernel_ir import nodes as ir
+from jaxlite.settings import override
 from tests.compiler.kernel_tools import (
     F32,
     F64,
@@ -212,6 +216,20 @@ def written(kernel: ir.Kernel) -> ir.Kernel:
         if p.is_output
     )
     return ir.Kernel(kernel.name, kernel.params, clear + kernel.body)
+
+
+@settings(max_examples=60)
+@given(kernel=kernels())
+def test_loops_shared_by_threads_compute_the_same(kernel: ir.Kernel) -> None:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        override(num_threads=3),
+        np.errstate(all="ignore"),
+    ):
+        patch.setattr(llvm_kernel, "_THREADS_NS", -1.0)
+        target = dataclasses.replace(with_width(512), threads=True)
+        native, oracle = both(kernel_program(written(kernel)), inputs_for(), target)
+    assert_close_or_equal(native, oracle)
 
 
 @settings(max_examples=60)

@@ -29,7 +29,8 @@ MAX_ELEMENTS = 400
 #: One line per kind of step: (name, number of operands).
 STEPS = (
     ("sin", 1), ("tanh", 1), ("neg", 1), ("exp", 1), ("scale", 1), ("add", 2), ("mul", 2),
-    ("max", 2), ("select", 2), ("sum", 1), ("maximum", 1), ("spread", 1), ("transpose", 1), ("reshape", 1),
+    ("max", 2), ("select", 2), ("sum", 1), ("maximum", 1), ("spread", 1), ("transpose", 1),
+    ("reshape", 1),
     ("slice", 1), ("rev", 1), ("pad", 1), ("concatenate", 2), ("dot", 2), ("cumsum", 1),
     ("dynamic_slice", 1), ("update", 2), ("round_trip", 1),
 )  # fmt: skip

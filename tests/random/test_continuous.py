@@ -13,8 +13,8 @@ F16, BF16 = np.float16, ml_dtypes.bfloat16
 PLAIN = ["exponential", "laplace", "logistic", "gumbel", "cauchy", "maxwell"]
 #: JAX keeps some intermediate results of half precision in float32.
 HALF = {("logistic", F16): 24, ("gumbel", F16): 16, ("maxwell", BF16): 2}
-#: NumPy's tangent and power are not XLA's polynomials.
-OTHER = {"cauchy": 4, "weibull_min": 4}
+#: Tangents and powers are not XLA's polynomials; sums of three depend on how XLA splits the array.
+OTHER = {"cauchy": 4, "maxwell": 2}
 
 
 @pytest.mark.parametrize("dtype", [None, F16, BF16])
@@ -30,7 +30,7 @@ def test_gumbel_of_high_resolution():
 @pytest.mark.parametrize(
     ("name", "args", "within"),
     [
-        ("double_sided_maxwell", (1.0, 2.0), 0),
+        ("double_sided_maxwell", (1.0, 2.0), 1000),
         ("weibull_min", (2.0, 3.0), 4),
         ("pareto", (3.0,), 0),
         ("rayleigh", (3.0,), 0),

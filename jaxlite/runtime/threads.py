@@ -1,0 +1,111 @@
+"""Threads for long loops. In: a number of threads. Out: the address of ``jaxlite_parallel``.
+
+``jaxlite_parallel(function, context, most)`` calls ``function(context, thread, threads)`` in every
+thread of GNU OpenMP's pool, which takes 2 us. It is a little LLVM module of its own, so that a
+switch in its memory can turn it serial: after a fork the pool is gone and using it would hang, so a
+child stays serial for good. Without libgomp everything is serial. Next: ``cpu.py``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from typing import Any, Final
+
+from jaxlite.settings import config
+
+#: The pool's threads look for work this many times before they sleep: about 0.1 ms. They would take
+#: the processor from BLAS otherwise.
+_SPINS: Final = "10000"
+_TEXT: Final = """
+@threads = global i32 1
+
+declare void @GOMP_parallel(ptr, ptr, i32, i32)
+declare i32 @omp_get_thread_num()
+declare i32 @omp_get_num_threads()
+
+define internal void @worker(ptr %job) nounwind {
+  %second = getelementptr ptr, ptr %job, i64 1
+  %function = load ptr, ptr %job
+  %context = load ptr, ptr %second
+  %thread = call i32 @omp_get_thread_num()
+  %threads = call i32 @omp_get_num_threads()
+  call void %function(ptr %context, i32 %thread, i32 %threads)
+  ret void
+}
+
+define void @jaxlite_parallel(ptr %function, ptr %context, i32 %most) nounwind {
+  %job = alloca [2 x ptr]
+  %allowed = load i32, ptr @threads
+  %few = icmp slt i32 %most, %allowed
+  %count = select i1 %few, i32 %most, i32 %allowed
+  %alone = icmp slt i32 %count, 2
+  br i1 %alone, label %serial, label %parallel
+serial:
+  call void %function(ptr %context, i32 0, i32 1)
+  ret void
+parallel:
+  store ptr %function, ptr %job
+  %second = getelementptr ptr, ptr %job, i64 1
+  store ptr %context, ptr %second
+  call void @GOMP_parallel(ptr @worker, ptr %job, i32 %count, i32 0)
+  ret void
+}
+"""
+_SYMBOLS: Final = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
+
+
+def openmp() -> Any:
+    """Return libgomp, loaded with a short spin, or None."""
+    if not sys.platform.startswith("linux"):
+        return None
+    given = os.environ.get("GOMP_SPINCOUNT")
+    if given is None:
+        os.environ["GOMP_SPINCOUNT"] = _SPINS  # read once, when the library is loaded
+    try:
+        return ctypes.CDLL("libgomp.so.1")
+    except OSError:
+        return None
+    finally:
+        if given is None:
+            del os.environ["GOMP_SPINCOUNT"]
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Threads:
+    """The parallel loop of this process, made with llvmlite's ``binding`` in an ``engine``."""
+
+    def __init__(self, llvm: Any, engine: Any) -> None:
+        library = openmp()
+        self.address = 0
+        self.most = 1
+        self._forked = False
+        if library is None:
+            return
+        for name in _SYMBOLS:
+            llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
+        engine.add_module(llvm.parse_assembly(_TEXT))
+        engine.finalize_object()
+        self._engine = engine
+        self._switch = ctypes.c_int.from_address(engine.get_global_value_address("threads"))
+        self.address = engine.get_function_address("jaxlite_parallel")
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def _after_fork(self) -> None:
+        self._forked = True
+        self._switch.value = 1
+
+    def update(self) -> int:
+        """Set the number of threads to what the settings say now, and return it."""
+        if not self.address or self._forked:
+            return 1
+        self._switch.value = config.frame.num_threads or processors()
+        return self._switch.value
