@@ -322,7 +322,10 @@ def _compile(
         kw_defaults=[],
         defaults=[],
     )
-    definition = ast.FunctionDef(name="cell", args=arguments, body=body, decorator_list=[])
+    # A parsed template has every field that this version of Python wants.
+    definition = ast.parse("def cell(): pass").body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    definition.args, definition.body = arguments, body
     module = ast.Module([definition], [])
     anchor = tree.body[-1] if tree.body else None
     for node in ast.walk(module):

@@ -1,4 +1,4 @@
-"""The loops a reduction needs. In: an equation. Out: its iteration shape, and how operands are read in it.
+"""The loops a reduction needs. In: an equation. Out: its iteration shape and reads.
 
 A small matrix product is a reduction too: of ``lhs * rhs`` over the contracted axes.
 """
@@ -74,6 +74,7 @@ def is_good_row(shape: list[int], reduced: tuple[int, ...], itemsize: int) -> bo
 
 
 def reduced_count(shape: list[int], reduced: tuple[int, ...]) -> int:
+    """Return how many elements are combined into one."""
     count = 1
     for axis in reduced:
         count *= shape[axis]

@@ -125,9 +125,7 @@ class Normaliser:
             return _fold_logic(e.attrs[0], *args)
         if e.kind == "select":
             return ir.select(*args)
-        return (
-            e if all(a is b for a, b in zip(args, e.args, strict=True)) else ir.with_args(e, args)
-        )
+        return e if args == e.args else ir.with_args(e, args)
 
     def _decided(self, condition: ir.Expr) -> bool | None:
         """Return the value of a comparison of indices, if the ranges decide it."""

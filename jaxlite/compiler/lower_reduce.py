@@ -34,7 +34,7 @@ from jaxlite.compiler.sweeps import (
 )
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language import dtypes
-from jaxlite.language.jaxpr import JaxprEqn
+from jaxlite.language.jaxpr import JaxprEqn, Var
 
 #: Elements per block of a long reduction; fixed, so that the result does not depend on the threads.
 PARTIAL_BLOCK = 1 << 14
@@ -84,9 +84,7 @@ def _written_out(nest: Nest) -> Draft:
         if not is_full:
             statements.append(nest.store_of(var))
             continue
-        for point in points:
-            nest.index = at_point(point)
-            statements += [nest.store_of(var)]
+        statements += [_store_at(nest, var, at_point(point)) for point in points]
         nest.index = loop_index
     kept = [(loop_index[a], n) for a, n in enumerate(group.domain) if a not in group.axes]
     normaliser = Normaliser({i: (0, n - 1) for i, n in kept})
@@ -102,6 +100,11 @@ def _written_out(nest: Nest) -> Draft:
         loops[0].kind = "parallel"
     stores = [ir.Store(s.buffer, at, v) for s, (at, v) in zip(statements, values, strict=True)]
     return nest.draft(schedule(loops, stores, nest.scope))
+
+
+def _store_at(nest: Nest, var: Var, index: list[ir.Expr]) -> StoreSpec:
+    nest.index = index
+    return nest.store_of(var)
 
 
 def _fold_points(
@@ -137,9 +140,9 @@ def _fold_points(
             steps_of(eqn, nest, at_point(point), found)
         return reduce(lambda a, b: combine(combiners[n_known], a, b), elements)
 
-    n_steps = 2 if hasattr(eqn.primitive, "select_max") else 1
-    for n in range(n_steps):
-        found_before.append(result(n))
+    found_before.append(result(0))
+    if hasattr(eqn.primitive, "select_max"):
+        found_before.append(result(1))
     known = iter(found_before)
     return steps_of(eqn, nest, at_point(points[0]), lambda *_: next(known))
 

@@ -184,6 +184,7 @@ def plan_text(plan: FusionPlan, indent: str = "") -> str:
         for v, a in plan.aliases.items()
     )
     lines.extend(
-        f"not fused, {b.reason}, {b.producer} -> {b.consumer}: {b.detail}" for b in plan.barriers
+        f"not fused, {b.reason}, {b.producer} -> {b.consumer}, {names.get(b.var, '_')}: {b.detail}"
+        for b in plan.barriers
     )
     return "\n".join(indent + line if indent else line for line in "\n".join(lines).split("\n"))

@@ -73,7 +73,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     weak = dtype is None and dtypes.is_weakly_typed(fill_value)
     if np.ndim(fill_value) if not isinstance(fill_value, Array) else fill_value.ndim:
         raise TypeError(
-            "lax.full must be called with scalar fill_value; "
+            "full must be called with scalar fill_value, "
             f"got fill_value.shape {tuple(np.shape(fill_value))}."
         )
     if dtype is None:
@@ -165,7 +165,7 @@ def convert_type(x: Value, dtype: Any, weak_type: bool) -> Value:
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Value:
-    """Return ``operand`` with its elements converted to ``new_dtype`` (not weak unless that is Python's type).
+    """Return ``operand`` with its elements converted to ``new_dtype`` (never weak).
 
     Raises:
         ValueError: ``new_dtype`` is None.
@@ -176,12 +176,13 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Value:
     """
     if new_dtype is None:
         raise ValueError("dtype must be specified.")
-    weak = isinstance(new_dtype, type) and new_dtype in (int, float, complex)
-    dt = dtypes.requested_dtype(new_dtype, "convert_element_type")
-    if weak:
-        dt = dtypes.default_dtype(new_dtype)
-    x = as_array(operand, "convert_element_type")
-    return convert_type(x, dt, weak)
+    is_python = isinstance(new_dtype, type) and new_dtype in (int, float, complex)
+    dt = (
+        dtypes.default_dtype(new_dtype)
+        if is_python
+        else dtypes.requested_dtype(new_dtype, "convert_element_type")
+    )
+    return convert_type(as_array(operand, "convert_element_type"), dt, False)
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Value:

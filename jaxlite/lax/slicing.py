@@ -287,12 +287,12 @@ def gather(
         slice_sizes: size of a window along every axis of ``operand``.
         unique_indices: a promise that no two windows are the same.
         indices_are_sorted: a promise that the index vectors ascend.
-        mode: "fill" (default; outside reads ``fill_value``), "clip", "promise_in_bounds".
+        mode: "promise_in_bounds" (default), "clip", or "fill" (outside reads ``fill_value``).
         fill_value: default NaN for floats, the least (unsigned: greatest) integer, True.
     """
     x = as_array(operand, "gather")
     indices = as_array(start_indices, "gather", 1)
-    parsed = GatherScatterMode.from_any(mode)
+    parsed = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     if parsed is GatherScatterMode.FILL_OR_DROP and fill_value is None:
         fill_value = default_fill(x.dtype)
     return gather_p.bind(

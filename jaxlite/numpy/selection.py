@@ -101,7 +101,7 @@ def take(
         sizes,
         unique_indices=unique_indices,
         indices_are_sorted=indices_are_sorted,
-        mode=mode,
+        mode="fill" if mode is None else mode,
         fill_value=fill_value,
     )
 
@@ -191,7 +191,7 @@ def _along(
         shapes.expand_dims(positions, (positions.ndim,)),
         GatherDimensionNumbers((), (place,), (place,), batch, batch),
         (1,) * x.ndim,
-        mode=mode,
+        mode="fill" if mode is None else mode,
         fill_value=fill_value,
     )
 

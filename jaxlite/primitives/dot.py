@@ -148,6 +148,16 @@ class DotGeneral(Primitive):
             out = cast_array(xp, out, dtype)
         return out.reshape((*batch, *rows, *columns))
 
+    def can_lower(self, avals: tuple[ShapedArray, ...], params: dict[str, Any]) -> bool:
+        """Say whether casting both operands to the type of the sums first gives the same result."""
+        lhs, rhs = (aval.dtype for aval in avals)
+        preferred = params["preferred_element_type"]
+        dtype = result_dtype(lhs, rhs, preferred)
+        if accumulation_dtype(lhs, rhs, preferred) != (_F32 if dtype in _HALF else dtype):
+            return False  # fractions (imaginary parts) count until the sum is complete
+        # Half precision is where meeting in the result's type first may round.
+        return lhs == rhs or dtype not in _HALF
+
     def jvp(self, out: Any, lhs: Value, rhs: Value, **params: Any) -> TangentMaps:
         return (lambda t: self.bind(t, rhs, **params)), (lambda t: self.bind(lhs, t, **params))
 

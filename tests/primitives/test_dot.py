@@ -13,6 +13,7 @@ from jaxlite.transforms.stage_out import stage_out
 from tests.primitives.against_jax import (
     Case,
     check,
+    check_jit,
     check_types,
     check_values,
     check_vjp,
@@ -142,6 +143,29 @@ def test_preferred_element_types(name):
             continue
         if wanted in ("int32", "float32", "bool", "complex64", name):
             check_values(case)
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "preferred"),
+    [
+        ("float32", "float32", "int32"),
+        ("float32", "float32", "bool"),
+        ("complex64", "complex64", "float32"),
+        ("int8", "int8", "int32"),
+        ("int32", "float16", None),
+        ("uint8", "int8", None),
+        ("bool", "bool", None),
+        ("bfloat16", "bfloat16", "float32"),
+    ],
+)
+def test_compiled_types(name, other, preferred):
+    x = (RNG.normal(size=(3, 6)) * 40).astype(dtype_of(name))
+    y = (RNG.normal(size=(6, 3)) * 40).astype(dtype_of(other))
+    if name == "complex64":
+        x *= 1 - 2j
+        y *= 3 + 1j
+    wanted = None if preferred is None else dtype_of(preferred)
+    check_jit(case_of(x, y, MATMUL, preferred_element_type=wanted))
 
 
 def test_fractions_are_dropped_after_the_sum():
