@@ -30,9 +30,10 @@ _KERNEL_DTYPES = frozenset(
     + [np.dtype(dtypes.bfloat16)]
 )
 _BLAS_DTYPES = frozenset(np.dtype(t) for t in ("float32", "float64", "complex64", "complex128"))
-#: Multiply-adds up to which a matrix product is a loop nest of ours: a BLAS call costs about as
-#: much.
+#: Multiply-adds up to which a matrix product is a loop nest of ours: a BLAS call costs the same.
 SMALL_DOT = 8192
+#: Products of at most this many terms are written out, and stay ours for longer.
+SHORT_DOT = 8
 
 #: Cost of one element relative to an addition; 1 if not listed.
 COST: dict[str, float] = {
@@ -102,19 +103,17 @@ def _is_long(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
 
 def _kind_of_dot(eqn: JaxprEqn) -> str:
     lhs, rhs = (a.aval for a in eqn.invars)
-    batch, free, contracted, _, rhs_free, _ = dot_axes(eqn)
+    out = eqn.outvars[0].aval
+    _, free, contracted, _, rhs_free, _ = dot_axes(eqn)
     depth = math.prod(lhs.shape[a] for a in contracted)
-    work = eqn.outvars[0].aval.size * depth
-    is_vector = not any(lhs.shape[a] != 1 for a in free) or not any(
-        rhs.shape[a] != 1 for a in rhs_free
-    )
-    if (
-        lhs.dtype in _BLAS_DTYPES
-        and work > SMALL_DOT
-        and not (is_vector and not batch and depth < 64)
-    ):
-        return "dot"
-    return "reduction" if depth != 1 else "map"
+    if depth == 1:
+        return "map"
+    has_vector = all(lhs.shape[a] == 1 for a in free) or all(rhs.shape[a] == 1 for a in rhs_free)
+    limit = SMALL_DOT * 128 if depth <= SHORT_DOT else SMALL_DOT
+    if out.size * depth <= limit or has_vector:
+        return "reduction"  # memory bound, or too small to be worth a call
+    is_blas = out.dtype in _BLAS_DTYPES and lhs.dtype == rhs.dtype == out.dtype
+    return "dot" if is_blas else "reduction"
 
 
 class _Probe:

@@ -103,8 +103,10 @@ class Cluster:
 
     @property
     def memory_reason(self) -> Reason:
-        """Reason code of values this cluster reads from memory or writes."""
-        return "reuse" if self.kind == "dot" else ("order" if self.kind == "update" else "extern")
+        """Reason code of values this cluster reads from memory."""
+        if self.kind == "dot":
+            return "reuse"
+        return "order" if self.kind in ("update", "scatter") else "extern"
 
     def memory_detail(self, var: Var) -> str:
         """Say why this cluster reads ``var`` from memory."""
@@ -115,6 +117,11 @@ class Cluster:
         if self.kind in ("update", "scatter"):
             return f"{self.label} changes a copy of it in place."
         return f"{self.label} runs outside generated code; everything before it must finish."
+
+    @property
+    def result_reason(self) -> Reason:
+        """Reason code of values this cluster writes."""
+        return "order" if self.kind in ("cumulative", "update", "scatter") else "extern"
 
     def result_detail(self) -> str:
         """Say why readers of this cluster's results are other kernels."""

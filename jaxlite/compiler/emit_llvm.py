@@ -20,6 +20,7 @@ from jaxlite.compiler import llvm_library
 from jaxlite.compiler.llvm_cost import Costs
 from jaxlite.compiler.llvm_kernel import emit_kernel
 from jaxlite.compiler.llvm_text import Code, Module
+from jaxlite.compiler.llvm_threads import call_in_threads
 from jaxlite.kernel_ir.nodes import Kernel
 from jaxlite.kernel_ir.program import (
     Branch,
@@ -69,6 +70,7 @@ class _Entry:
         self.bases: dict[str, str] = {}
         self.counters: dict[str, str] = {}
         self.kernels: dict[tuple[Kernel, tuple[tuple[str, str], ...]], str] = {}
+        self.threads: dict[str, int] = {}  # most threads of a kernel's function, 0 for a plain one
         self.costs = Costs()
         self.host_calls = 0
         self.polls = 0
@@ -163,9 +165,13 @@ class _Entry:
         name = self.kernels.get(key)
         if name is None:
             name = self.kernels[key] = f"k{len(self.kernels)}_{step.kernel.name}"
-            emit_kernel(self.module, step.kernel, name, dict(groups))
-        args = ", ".join(f"ptr {self.view(v)}" for v in step.args)
-        self.code.do(f"call void @{name}({args})")
+            self.threads[name] = emit_kernel(self.module, step.kernel, name, dict(groups))
+        pointers = [self.view(v) for v in step.args]
+        if self.threads[name]:
+            call_in_threads(self.code, name, pointers, self.threads[name])
+        else:
+            args = ", ".join(f"ptr {p}" for p in pointers)
+            self.code.do(f"call void @{name}({args})")
 
     def _overlaps(self, step: Launch) -> dict[str, str]:
         """Return a group for every parameter whose memory another parameter may write."""

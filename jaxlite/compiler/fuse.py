@@ -21,6 +21,8 @@ from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, j
 
 #: Extra work per element, in additions, up to which computing again beats a pass through memory.
 MAX_EXTRA = 4.0
+#: Work per element that costs no more than loading the element would.
+CHEAP = 1.5
 
 
 def fuse(closed: ClosedJaxpr, *, is_on: bool = True) -> FusionPlan:
@@ -153,7 +155,8 @@ class _Fuser:
         places = {(u.cluster, u.place) for u in uses}
         evaluations = sum(cluster.count(place) for cluster, place in places)
         extra = evaluations / max(var.aval.size, 1) - 1
-        if extra * self.weight.get(var, 1.0) <= MAX_EXTRA:
+        weight = self.weight.get(var, 1.0)
+        if weight <= CHEAP or extra * weight <= MAX_EXTRA:
             return None
         times = max(round(extra + 1), 2)
         return Verdict("reuse", f"its elements are read {times} times and costly to compute again.")
@@ -283,7 +286,7 @@ class _Fuser:
         cluster = graph.new(kind, [])
         cluster.eqns.append(position)
         cluster.label = eqn.primitive.name
-        verdict = Verdict(cluster.memory_reason, cluster.result_detail())
+        verdict = Verdict(cluster.result_reason, cluster.result_detail())
         for var in eqn.outvars:
             self.merge_readers(var)
             self.store(cluster, var, (), graph.uses_of(var), verdict)

@@ -17,20 +17,42 @@ from jaxlite.compiler.llvm_expr import Binding, Evaluator
 from jaxlite.compiler.llvm_loops import Facts, Span, VectorPlan, facts_of, plan_vector_loop
 from jaxlite.compiler.llvm_operators import combine, identity, plain, reduce_lanes
 from jaxlite.compiler.llvm_text import Block, Code, Lanes, Module, Value, register_type
-from jaxlite.compiler.llvm_threads import Part, live_address
+from jaxlite.compiler.llvm_threads import (
+    PARAMETERS,
+    call_in_threads,
+    load_pointers,
+    load_scalar,
+    own_range,
+    store_scalars,
+)
 from jaxlite.kernel_ir import nodes
 from jaxlite.kernel_ir.nodes import Acc, Combine, DType, For, If, Kernel, Let, Set, Stmt, Store
 
 #: Loops that take less stay in one thread; handing work over costs 2000.
 _THREADS_NS: Final = 20_000.0
+#: The block of scalars in the context of a part.
+_SCALARS: Final = "live.scalars"
 
 
-def emit_kernel(module: Module, kernel: Kernel, name: str, groups: Mapping[str, str]) -> None:
+def emit_kernel(module: Module, kernel: Kernel, name: str, groups: Mapping[str, str]) -> int:
     """Append ``kernel`` to ``module`` as the function ``@name``.
 
-    ``groups`` names, for parameters that may overlap others in memory, a group they share.
+    ``groups`` names, for parameters that may overlap others in memory, a group they share. Returns
+    0 if the function takes the buffers, or, if it is a part that threads share, the most threads of
+    use.
     """
-    module.functions.append(_KernelEmitter(module, kernel, groups, name).function())
+    emitter = _KernelEmitter(module, kernel, groups, name)
+    loop = kernel.body[0] if len(kernel.body) == 1 else None
+    if isinstance(loop, For) and emitter.is_worth_threads(loop, facts_of(loop.body)):
+        module.functions.append(emitter.part(loop, []))
+        return most_threads(loop)
+    module.functions.append(emitter.function())
+    return 0
+
+
+def most_threads(loop: For) -> int:
+    """Return for how many threads ``loop`` has work."""
+    return max(1, int(loop_ns(loop) / max(_THREADS_NS, 1.0))) + 1
 
 
 class _KernelEmitter:
@@ -56,22 +78,24 @@ class _KernelEmitter:
         self.fresh_lanes = ""  # in the overlapping last piece of a sum: which lanes are new
         self.partial: set[str] = set()  # accumulators of which every lane holds a part
         self.named: dict[str, DType] = {}
-        self.is_region = False  # a part of a kernel that runs in several threads
-        self.regions = 0
+        self.is_part = False  # one thread's part of a loop
+        self.parts = 0
 
     def function(self) -> str:
         """Return the text of the whole function."""
         self.statements(self.kernel.body)
         self.code.do("ret void")
-        comments = "".join(f"; {line}\n" for line in self.kernel.comments)
-        head = f"define internal void @{self.name}({self._parameters()}) #0"
-        return f"{comments}{head} {{\n{self.code.body()}\n}}"
-
-    def _parameters(self) -> str:
-        return ", ".join(
-            f"ptr {'' if p.name in self.groups else 'noalias '}%{p.name}"
-            for p in self.kernel.params
+        return self._text(
+            ", ".join(
+                f"ptr {'' if p.name in self.groups else 'noalias '}%{p.name}"
+                for p in self.kernel.params
+            )
         )
+
+    def _text(self, params: str) -> str:
+        comments = "".join(f"; {line}\n" for line in self.kernel.comments)
+        head = f"define internal void @{self.name}({params}) #0"
+        return f"{comments}{head} {{\n{self.code.body()}\n}}"
 
     def _groups_of(self, buffers: frozenset[str]) -> set[str]:
         return {self.groups.get(b, b) for b in buffers}
@@ -248,13 +272,10 @@ class _KernelEmitter:
             return
         self.eval.ranges.enter(loop.index, loop.extent)
         facts = facts_of(loop.body)
-        plan = self._plan(loop, facts, loop.extent)
-        if self._is_worth_threads(loop, facts):
-            self._in_threads(loop, facts, plan)
-        elif plan is not None:
-            self._vector_loop(loop, facts, plan, 0)
+        if self.is_worth_threads(loop, facts):
+            self._in_threads(loop, facts)
         else:
-            self.pieces(loop, facts, Span(0, loop.extent))
+            self._from(loop, facts, 0)
 
     def _plan(self, loop: For, facts: Facts, n: int) -> VectorPlan | None:
         if loop.kind != "vector" or self.eval.wide.count > 1:
@@ -291,7 +312,7 @@ class _KernelEmitter:
             ev.names[n] = binding
             self._finish(n, lanes, sums[n])
         if plan.tail == "narrower":
-            self._rest(loop, facts, stop - rest)
+            self._from(loop, facts, stop - rest)
 
     def _finish(self, name: str, lanes: Lanes, parts: Value) -> None:
         """Combine an accumulator with the parts that the lanes of a vector loop hold."""
@@ -305,8 +326,8 @@ class _KernelEmitter:
             total = combine(ev.one, op, dtype, before, total)
         self._assign(name, total)
 
-    def _rest(self, loop: For, facts: Facts, start: int) -> None:
-        """Emit the last iterations, fewer than there are lanes."""
+    def _from(self, loop: For, facts: Facts, start: int) -> None:
+        """Emit the iterations from ``start`` on."""
         plan = self._plan(loop, facts, loop.extent - start)
         if plan is None:
             self.pieces(loop, facts, Span(start, loop.extent))
@@ -354,50 +375,66 @@ class _KernelEmitter:
 
     # Threads
 
-    def _is_worth_threads(self, loop: For, facts: Facts) -> bool:
+    def is_worth_threads(self, loop: For, facts: Facts) -> bool:
         """Say whether ``loop`` is one that several threads should share."""
-        if not self.target.threads or loop.kind == "serial" or self.is_region:
+        if not self.target.threads or loop.kind == "serial" or self.is_part:
             return False
         at_top = self.eval.scope.parent is None
         return at_top and not self._changed(facts) and loop_ns(loop) > _THREADS_NS
 
-    def _in_threads(self, loop: For, facts: Facts, plan: VectorPlan | None) -> None:
-        """Emit ``loop`` as a function of its own that threads call for parts of the range."""
+    def _in_threads(self, loop: For, facts: Facts) -> None:
+        """Emit ``loop`` as a function of its own, and its call."""
         ev = self.eval
-        main = plan.main if plan else loop.extent
-        live = [(n, nodes.name(n, self.named[n])) for n in sorted(facts.names) if n in ev.names]
-        values = [(e.dtype, ev.scalar(e)) for _, e in live]
-        name = f"{self.name}_part{self.regions}"
-        self.regions += 1
-        region = _KernelEmitter(self.code.module, self.kernel, self.groups, name)
-        region.is_region = True
-        text = region.region(loop, facts, plan, [e for _, e in live])
-        part = Part(name, [p.name for p in self.kernel.params], main, plan.lanes if plan else 1)
-        self.code.module.functions.append(text)
-        self.code.module.functions.append(part.function(self.code.module))
-        most = int(loop_ns(loop) / _THREADS_NS) + 1
-        part.call(self.code, values, most)
-        if plan is not None and plan.tail == "narrower":
-            self._rest(loop, facts, main)
-        assert plan is None or plan.tail != "overlap", "only sums overlap"
+        live = [nodes.name(n, self.named[n]) for n in sorted(facts.names) if n in ev.names]
+        values = [(e.dtype, ev.scalar(e)) for e in live]
+        name = f"{self.name}_part{self.parts}"
+        self.parts += 1
+        part = _KernelEmitter(self.code.module, self.kernel, self.groups, name)
+        self.code.module.functions.append(part.part(loop, live))
+        pointers = [f"%{p.name}" for p in self.kernel.params]
+        if live:
+            pointers.append(store_scalars(self.code, values))
+        call_in_threads(self.code, name, pointers, most_threads(loop))
 
-    def region(
-        self, loop: For, facts: Facts, plan: VectorPlan | None, live: list[nodes.Expr]
-    ) -> str:
-        """Return the function that runs ``loop`` from ``%lo`` to ``%hi``."""
-        ev = self.eval
-        ev.ranges.enter(loop.index, loop.extent)
+    def part(self, loop: For, live: list[nodes.Expr]) -> str:
+        """Return the function of a thread's part of ``loop``; ``live`` are names around it."""
+        self.is_part = True
+        ev, code = self.eval, self.code
+        names = [p.name for p in self.kernel.params] + [_SCALARS] * bool(live)
+        load_pointers(code, names)
         for number, e in enumerate(live):
-            pointer = live_address(self.code, "%live", number)
-            ev.bind(e, llvm_memory.load(ev.one, e.dtype, pointer), per_lane=False)
-            self.named[e.attrs[0]] = e.dtype
+            ev.bind(e, load_scalar(code, f"%{_SCALARS}", number, e.dtype), per_lane=False)
+        ev.ranges.enter(loop.index, loop.extent)
+        facts = facts_of(loop.body)
+        plan = self._plan(loop, facts, loop.extent)
         if plan is None:
-            self.pieces(loop, facts, Span("%lo", "%hi"))
+            lo, hi = own_range(code, loop.extent, 1)
+            ev.scope.block = code.block
+            self.pieces(loop, facts, Span(lo, hi))
         else:
-            ev.enter_vector_loop(loop.index, Lanes(self.code, plan.lanes))
-            clamp = loop.extent - plan.lanes if plan.clamped else None
-            self.pieces(loop, facts, Span("%lo", "%hi", plan.lanes, clamp))
-            ev.leave_vector_loop()
-        self.code.do("ret void")
-        params = f"{self._parameters()}, ptr %live, i64 %lo, i64 %hi"
-        return f"define internal void @{self.name}({params}) #0 {{\n{self.code.body()}\n}}"
+            self._part_of_vector_loop(loop, facts, plan)
+        code.do("ret void")
+        return self._text(PARAMETERS)
+
+    def _part_of_vector_loop(self, loop: For, facts: Facts, plan: VectorPlan) -> None:
+        ev, code = self.eval, self.code
+        assert plan.tail != "overlap", "only sums overlap"
+        lo, hi = own_range(code, plan.main, plan.lanes)
+        ev.scope.block = code.block
+        ev.enter_vector_loop(loop.index, Lanes(code, plan.lanes))
+        clamp = loop.extent - plan.lanes if plan.clamped else None
+        if clamp is not None:
+            early = code.put(f"icmp ult i64 {lo}, {clamp}")
+            lo = code.put(f"select i1 {early}, i64 {lo}, i64 {clamp}")
+        self.pieces(loop, facts, Span(lo, hi, plan.lanes, clamp))
+        ev.leave_vector_loop()
+        if plan.tail == "narrower":  # the thread with the last piece does the rest
+            is_last = code.put(f"icmp eq i64 {hi}, {plan.main}")
+            rest, done = code.new_block("rest"), code.new_block("done")
+            code.do(f"br i1 {is_last}, label %{rest.label}, label %{done.label}")
+            code.place(rest)
+            ev.enter(rest, self._varying(facts)).is_branch = True
+            self._from(loop, facts, plan.main)
+            code.do(f"br label %{done.label}")
+            ev.leave()
+            ev.go_on_in(done)

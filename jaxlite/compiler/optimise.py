@@ -19,9 +19,9 @@ import numpy as np
 
 from jaxlite.compiler.prune import prune
 from jaxlite.compiler.simplify import Rewrite, simplify
+from jaxlite.language.dtypes import kind_of
 from jaxlite.language.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
 from jaxlite.language.structure import param_key
-from jaxlite.primitives.families import Elementwise
 from jaxlite.primitives.slicing import slice_p
 
 
@@ -176,8 +176,8 @@ class _Walk:
 
 
 def _fold(primitive: Any, ins: Sequence[Atom], params: dict[str, Any], aval: Any) -> Literal | None:
-    """Return the result of an elementwise equation on literals as a literal."""
-    if aval.shape or not ins or not isinstance(primitive, Elementwise):
+    """Return the scalar result of an equation on literals as a literal."""
+    if aval.shape or not ins or not hasattr(primitive, "pull") or kind_of(aval.dtype) == "k":
         return None
     if not all(isinstance(a, Literal) for a in ins):
         return None

@@ -43,10 +43,13 @@ def canonical_shape(shape: Any) -> Shape:
                 "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller "
                 "subfunctions."
             )
-        sizes = shape if isinstance(shape, (tuple, list)) else [shape]
-        error = ConcreteShapeError(
+        message = (
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.{hint}"
         )
+        if not hint:
+            raise TypeError(message) from None
+        sizes = shape if isinstance(shape, (tuple, list)) else [shape]
+        error = ConcreteShapeError(message)
         error.depends_on = tuple(
             [name for size in sizes if hasattr(size, "depends_on") for name in size.depends_on()]
         )

@@ -55,8 +55,8 @@ KEY_FRY: Final = KeyDType("key<fry>")
 DType: TypeAlias = np.dtype[Any] | KeyDType
 
 bfloat16: Final = ml_dtypes.bfloat16
-finfo: Final = ml_dtypes.finfo
-iinfo: Final = ml_dtypes.iinfo
+finfo: Final[Any] = ml_dtypes.finfo
+iinfo: Final[Any] = ml_dtypes.iinfo
 #: Type of the tangents of integers and bools: they carry no information.
 float0: Final = np.dtype([("float0", np.void, 0)])
 

@@ -1,15 +1,15 @@
 """``jaxlite.lax``: the operations under ``jaxlite.numpy``, with ``jax.lax``'s names and signatures.
 
-Files, in reading order: ``operands`` (what counts as an array), ``elementwise``, ``shapes``, ``slicing``,
-``reductions``, ``linear_algebra``, ``barriers``. Control flow comes from ``api``.
+Files, in reading order: ``operands`` (what counts as an array), ``elementwise``, ``shapes``,
+``slicing``, ``reductions``, ``linear_algebra``, ``barriers``. Control flow comes from ``api``.
 
-Strict where NumPy is generous: dtypes must be equal, shapes too (a scalar, or an axis of length 1, may
-stand beside arrays), integers do not become floats. Each function completes its arguments as JAX does and
-binds one primitive; composites are few. Axes mostly count from the front.
+Strict where NumPy is generous: dtypes must be equal, shapes too (a scalar, or an axis of length 1,
+may stand beside arrays), integers do not become floats. Each function completes its arguments as
+JAX does and binds one primitive; composites are few. Axes mostly count from the front.
 """
 
 from jaxlite.api.control_flow import cond, switch
-from jaxlite.api.loops import associative_scan, fori_loop, map, scan, while_loop  # noqa: A004
+from jaxlite.api.loops import associative_scan, fori_loop, map, scan, while_loop
 from jaxlite.lax.barriers import *  # noqa: F403
 from jaxlite.lax.barriers import __all__ as _barriers
 from jaxlite.lax.elementwise import *  # noqa: F403

@@ -1,4 +1,7 @@
-"""``lax`` functions that change no value. In: pytrees of arrays. Out: the same values, held back from something."""
+"""``lax`` functions that change no value. In: pytrees of arrays.
+
+Out: the same values, held back from something.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Elementwise ``lax`` functions. In: arrays of one dtype, scalars beside them. Out: one array.
 
-Tables: each row is a public name, its primitive and what it computes. Nothing is promoted: integers do not
-become floats, and dtypes that differ are an error (``jnp`` promotes).
+Tables: each row is a public name, its primitive and what it computes. Nothing is promoted:
+integers do not become floats, and dtypes that differ are an error (``jnp`` promotes).
 """
 
 from __future__ import annotations
@@ -18,11 +18,19 @@ from jaxlite.primitives import (
     arithmetic,
     bitwise,
     comparison,
-    complex as complex_parts,
-    elementwise as math,
     rounding,
-    select as selection,
     special,
+)
+from jaxlite.primitives import (
+    complex as complex_parts,
+)
+from jaxlite.primitives import (
+    elementwise as math,
+)
+from jaxlite.primitives import (
+    select as selection,
+)
+from jaxlite.primitives import (
     trigonometric as trig,
 )
 from jaxlite.primitives.rounding import RoundingMethod
@@ -48,7 +56,7 @@ def _unary(name: str, primitive: Primitive, text: str) -> Unary:
 
 
 def _accurate(name: str, primitive: Primitive, text: str) -> Unary:
-    """Like ``_unary``, with the ``accuracy`` that XLA offers on some devices (here it changes nothing)."""
+    """Like ``_unary``, with XLA's ``accuracy``, which changes nothing here."""
 
     def function(x: Any, *, accuracy: Any = None) -> Value:
         return primitive.bind(as_array(x, name))
@@ -72,7 +80,7 @@ def _nary(name: str, primitive: Primitive, text: str, n: int = 2) -> Binary:
     return function
 
 
-abs = _unary("abs", arithmetic.abs_p, "the absolute value")  # noqa: A001
+abs = _unary("abs", arithmetic.abs_p, "the absolute value")
 neg = _unary("neg", arithmetic.neg_p, "-x")
 sign = _unary("sign", arithmetic.sign_p, "-1, 0 or 1 (x/|x| if complex)")
 square = _unary("square", arithmetic.square_p, "x*x")
@@ -117,8 +125,8 @@ add = _nary("add", arithmetic.add_p, "x + y")
 sub = _nary("sub", arithmetic.sub_p, "x - y")
 div = _nary("div", arithmetic.div_p, "x / y (toward zero for integers)")
 rem = _nary("rem", arithmetic.rem_p, "the remainder of x / y with the sign of x")
-max = _nary("max", arithmetic.max_p, "the greater of x and y (NaN wins)")  # noqa: A001
-min = _nary("min", arithmetic.min_p, "the lesser of x and y (NaN wins)")  # noqa: A001
+max = _nary("max", arithmetic.max_p, "the greater of x and y (NaN wins)")
+min = _nary("min", arithmetic.min_p, "the lesser of x and y (NaN wins)")
 nextafter = _nary("nextafter", arithmetic.nextafter_p, "the float after x toward y")
 mulhi = _nary("mulhi", bitwise.mulhi_p, "the high half of the product")
 atan2 = _nary("atan2", trig.atan2_p, "the angle of the point (y, x)")
@@ -138,7 +146,7 @@ lt = _nary("lt", comparison.lt_p, "x < y")
 le = _nary("le", comparison.le_p, "x <= y")
 gt = _nary("gt", comparison.gt_p, "x > y")
 ge = _nary("ge", comparison.ge_p, "x >= y")
-complex = _nary("complex", complex_parts.complex_p, "x + iy")  # noqa: A001
+complex = _nary("complex", complex_parts.complex_p, "x + iy")
 igamma = _nary("igamma", special.igamma_p, "the regularized lower incomplete gamma function")
 igammac = _nary("igammac", special.igammac_p, "the regularized upper incomplete gamma function")
 igamma_grad_a = _nary("igamma_grad_a", special.igamma_grad_a_p, "the derivative of igamma by a")
@@ -166,7 +174,7 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Value:
     return arithmetic.mul_p.bind(x, y)
 
 
-def pow(x: Any, y: Any) -> Value:  # noqa: A001 - jax.lax's name
+def pow(x: Any, y: Any) -> Value:
     """Return x**y, elementwise; ``y`` may be an integer array beside a float ``x``.
 
     Example:
@@ -197,7 +205,7 @@ def conj(x: Any) -> Value:
     return complex_parts.conj_p.bind(array, input_dtype=array.dtype)
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Value:  # noqa: A001
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Value:
     """Return the nearest whole number; ``rounding_method`` says where halves go.
 
     Example:
@@ -219,7 +227,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Va
 
 
 def select_n(which: Any, *cases: Any) -> Value:
-    """Return ``cases[which]``, elementwise; ``which`` is bool (two cases) or integer, maybe a scalar.
+    """Return ``cases[which]``, elementwise; ``which`` is bool (two cases) or integer.
 
     Raises:
         TypeError: shapes or dtypes of the cases differ.
@@ -243,7 +251,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Value:
     return select_n(which, on_false, on_true)
 
 
-def clamp(min: Any, x: Any, max: Any) -> Value:  # noqa: A002 - jax.lax's names
+def clamp(min: Any, x: Any, max: Any) -> Value:
     """Return ``x`` raised to at least ``min``, then lowered to at most ``max`` (scalars or arrays).
 
     Example:

@@ -9,7 +9,9 @@ from typing import Any
 from jaxlite.language import dtypes
 from jaxlite.language.array import Array, Value
 from jaxlite.lax.operands import as_array, axis_of
-from jaxlite.primitives import dot as products, sort as sorting
+from jaxlite.primitives import arithmetic
+from jaxlite.primitives import dot as products
+from jaxlite.primitives import sort as sorting
 from jaxlite.primitives.dot import Precision
 
 __all__ = [
@@ -37,7 +39,7 @@ def dot_general(
     *,
     out_sharding: Any = None,
 ) -> Value:
-    """Return products summed over contracting axes: batch axes first, then the rest of lhs and of rhs.
+    """Return products summed over contracting axes; the batch axes come first.
 
     Args:
         lhs: ``T[*s]``.
@@ -102,16 +104,12 @@ def dot(
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Value:
-    """Return matrix products along the last two axes: ``T[*b, m, k], T[*b, k, n] -> T[*b, m, n]``."""
+    """Return matrix products: ``T[*b, m, k], T[*b, k, n] -> T[*b, m, n]``."""
     x, y = as_array(lhs, "batch_matmul"), as_array(rhs, "batch_matmul", 1)
     if min(x.ndim, y.ndim) < 2:
-        raise ValueError(
-            f"Arguments to batch_matmul must be at least 2D, got {x.ndim}, {y.ndim}"
-        )
+        raise ValueError(f"Arguments to batch_matmul must be at least 2D, got {x.ndim}, {y.ndim}")
     if x.ndim != y.ndim:
-        raise ValueError(
-            f"Arguments to batch_matmul must have same ndim, got {x.ndim}, {y.ndim}"
-        )
+        raise ValueError(f"Arguments to batch_matmul must have same ndim, got {x.ndim}, {y.ndim}")
     batch = tuple(range(x.ndim - 2))
     return dot_general(x, y, (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch)), precision)
 
@@ -119,9 +117,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Value:
 # --- orders ---
 
 
-def sort(
-    operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
-) -> Any:
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Return ``operand`` in ascending order along an axis; several arrays move together.
 
     Args:
@@ -198,5 +194,5 @@ def approx_min_k(
 ) -> list[Value]:
     """Return the ``k`` least elements, ascending, and their places (exact here)."""
     x = as_array(operand, "approx_min_k")
-    values, places = top_k(products.ops.neg(x), k, axis=reduction_dimension)
-    return [products.ops.neg(values), places]
+    values, places = top_k(arithmetic.neg(x), k, axis=reduction_dimension)
+    return [arithmetic.neg(values), places]

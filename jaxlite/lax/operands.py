@@ -1,7 +1,9 @@
-"""Operands of ``lax`` functions. In: arrays, tracers, NumPy values, Python numbers. Out: arrays or tracers.
+"""Operands of ``lax`` functions. In: arrays, tracers, NumPy values, Python numbers.
 
-``lax`` promotes nothing; it turns Python numbers into weakly typed scalars and lets a scalar, or an axis of
-length 1, stand beside arrays.
+Out: arrays or tracers.
+
+``lax`` promotes nothing; it turns Python numbers into weakly typed scalars and lets a scalar, or
+an axis of length 1, stand beside arrays.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def is_array_like(x: Any) -> bool:
 
 
 def constant(value: Any, dtype: Any, weak_type: bool = False) -> ArrayImpl:
-    """Return the Python number ``value`` as a scalar array of ``dtype``; frequent ones are shared."""
+    """Return a Python number as a scalar array of ``dtype``; frequent ones are shared."""
     key = (value, dtype, weak_type)
     found = _constants.get(key)
     # 0.0 and -0.0 are equal keys of different arrays, and a NaN is never found again.
@@ -42,7 +44,7 @@ def constant(value: Any, dtype: Any, weak_type: bool = False) -> ArrayImpl:
         dtypes.check_python_int(value, dtype)
     data = np.array(value, dtype=dtype)
     out = ArrayImpl(data, ShapedArray((), dtype, weak_type))
-    is_plain = type(value) in (int, float) and value == value  # noqa: PLR0124 - not NaN
+    is_plain = type(value) in (int, float) and value == value
     if is_plain and (value or math.copysign(1.0, value) > 0):
         if len(_constants) >= _MAX_CONSTANTS:
             _constants.clear()

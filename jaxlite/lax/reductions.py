@@ -1,4 +1,7 @@
-"""``lax`` functions that combine elements along axes. In: arrays, axes. Out: arrays with fewer axes (or running results)."""
+"""``lax`` functions that combine elements along axes. In: arrays, axes.
+
+Out: arrays with fewer axes (or running results).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from jaxlite.language.primitive import Primitive
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
 from jaxlite.lax import elementwise
 from jaxlite.lax.operands import as_array
-from jaxlite.lax.shapes import convert_type, squeeze
+from jaxlite.lax.shapes import broadcast_in_dim, convert_type, squeeze
 from jaxlite.lax.slicing import slice_in_dim
 from jaxlite.primitives import argreduce, cumulative, reduction
 
@@ -82,7 +85,8 @@ def _argument(name: str, strict: Callable[[Value, int, Any], Value], text: str) 
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"Return where the {text} element along ``axis`` is, as ``index_dtype``; the first of equal ones."
+        f"Return where the {text} element along ``axis`` is, as ``index_dtype``; the first of "
+        "equal ones."
         "\n\nRaises:\n    ValueError: there is no such axis, or it is empty."
     )
     return function
@@ -103,7 +107,9 @@ def _running(name: str, primitive: Primitive, text: str) -> Callable[..., Value]
         return primitive.bind(x, axis=place, reverse=bool(reverse))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Return {text} along ``axis``, from the end if ``reverse``: ``T[*s] -> T[*s]``."
+    function.__doc__ = (
+        f"Return {text} along ``axis``, from the end if ``reverse``: ``T[*s] -> T[*s]``."
+    )
     return function
 
 
@@ -158,8 +164,7 @@ def reduce(
         raise ValueError("reduce must have at least one operand.")
     if init_tree != tree:
         raise ValueError(
-            "Operands must have the same tree structure as init_values: "
-            f"{tree} vs. {init_tree}"
+            f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
         )
     axes = tuple(operator.index(d) for d in dimensions)
     values = [as_array(a, "reduce", i) for i, a in enumerate(arrays)]
@@ -167,7 +172,8 @@ def reduce(
     if known is not None and len(values) == 1 and _equals(inits[0], known[1](values[0].dtype)):
         return tree_unflatten(tree, [known[0](values[0], axes)])
     starts = [
-        convert_type(as_array(i, "reduce"), v.dtype, v.aval.weak_type) for i, v in zip(inits, values)
+        convert_type(as_array(i, "reduce"), v.dtype, v.aval.weak_type)
+        for i, v in zip(inits, values)
     ]
 
     def combine(a: list[Value], b: list[Value]) -> list[Value]:
@@ -183,7 +189,7 @@ def reduce(
 
 
 def _repeat(x: Value, shape: tuple[int, ...]) -> Value:
-    return reduction.ops.broadcast_in_dim(x, shape, ()) if shape else x
+    return broadcast_in_dim(x, shape, ()) if shape else x
 
 
 def _equals(init: Any, value: Any) -> bool:

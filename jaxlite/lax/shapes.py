@@ -1,6 +1,7 @@
 """``lax`` functions that make arrays or rearrange elements. In: arrays, shapes. Out: arrays.
 
-Each checks and completes its arguments as JAX does and hands them to the strict function in ``primitives``.
+Each checks and completes its arguments as JAX does and hands them to the strict function in
+``primitives``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from jaxlite.language.array import Array, ArrayImpl, Value
 from jaxlite.language.avals import ShapedArray, canonical_shape
 from jaxlite.language.trace import EVAL_TRACE, state
 from jaxlite.lax.operands import as_array, axis_of, constant
-from jaxlite.primitives import joining, shape as strict
+from jaxlite.primitives import joining
+from jaxlite.primitives import shape as strict
 from jaxlite.primitives.convert import bitcast_convert_type_p, convert_element_type_p
 
 __all__ = [
@@ -86,10 +88,13 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
         if isinstance(fill_value, int) and dtypes.kind_of(dtype) not in "iu":
             dtypes.check_python_int(int(fill_value), dtypes.default_dtype(int))
         data = np.asarray(fill_value)
-        scalar = constant(data.astype(dtype)[()] if data.dtype.kind == "V" else _as(data, dtype), dtype, weak)
+        scalar = constant(
+            data.astype(dtype)[()] if data.dtype.kind == "V" else _as(data, dtype), dtype, weak
+        )
     if state.trace is EVAL_TRACE and type(scalar) is ArrayImpl:
         return ArrayImpl(
-            np.full(shape, scalar._data, dtypes.storage_dtype(dtype)), ShapedArray(shape, dtype, weak)
+            np.full(shape, scalar._data, dtypes.storage_dtype(dtype)),
+            ShapedArray(shape, dtype, weak),
         )
     return strict.broadcast_in_dim(scalar, shape, ())
 
@@ -113,9 +118,17 @@ def full_like(
         Array([7, 7], dtype=int32)
     """
     own = getattr(x, "shape", None)
-    target = canonical_shape(shape) if shape is not None else tuple(own if own is not None else np.shape(x))
+    target = (
+        canonical_shape(shape)
+        if shape is not None
+        else tuple(own if own is not None else np.shape(x))
+    )
     weak = dtype is None and dtypes.is_weakly_typed(x)
-    kind = dtypes.dtype(x, canonicalize=True) if dtype is None else dtypes.requested_dtype(dtype, "full_like")
+    kind = (
+        dtypes.dtype(x, canonicalize=True)
+        if dtype is None
+        else dtypes.requested_dtype(dtype, "full_like")
+    )
     if not isinstance(fill_value, Array):
         fill_value = np.asarray(fill_value)
     elif fill_value.ndim == 0:
@@ -123,8 +136,10 @@ def full_like(
         if type(fill_value) is not ArrayImpl or state.trace is not EVAL_TRACE:
             return strict.broadcast_in_dim(fill_value, target, ())
     out = full(target, fill_value, kind)
-    return ArrayImpl(out._data, ShapedArray(target, kind, True)) if weak and type(out) is ArrayImpl else (
-        convert_type(out, kind, weak)
+    return (
+        ArrayImpl(out._data, ShapedArray(target, kind, True))
+        if weak and type(out) is ArrayImpl
+        else (convert_type(out, kind, weak))
     )
 
 
@@ -186,7 +201,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Value:
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Value:
-    """Return the bits of ``operand`` read as ``new_dtype``; a size ratio becomes (or eats) a last axis."""
+    """Return the bits read as ``new_dtype``; a size ratio becomes (or eats) a last axis."""
     dt = dtypes.requested_dtype(new_dtype, "bitcast_convert_type")
     return bitcast_convert_type_p.bind(as_array(operand, "bitcast_convert_type"), new_dtype=dt)
 
@@ -225,7 +240,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 def broadcast_in_dim(
     operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
 ) -> Value:
-    """Return ``operand`` with axis ``i`` as axis ``broadcast_dimensions[i]`` of a result of ``shape``.
+    """Return ``operand`` with axis ``i`` as axis ``broadcast_dimensions[i]`` of the result.
 
     Example:
         >>> broadcast_in_dim(np.arange(2), (2, 3), (0,))
@@ -261,7 +276,7 @@ def reshape(
     *,
     out_sharding: Any = None,
 ) -> Value:
-    """Return the elements in row-major order in another shape; ``dimensions`` reorders the axes first.
+    """Return the elements in another shape; ``dimensions`` reorders the axes first.
 
     Raises:
         TypeError: the number of elements differs, or a size is negative.
@@ -387,9 +402,9 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Value]:
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Value:
-    """Return ``operand`` with a scalar around and between its elements: (low, high, interior) per axis.
+    """Return ``operand`` with a scalar around and between its elements.
 
-    Negative low or high remove elements.
+    ``padding_config`` has (low, high, interior) per axis; negative low or high remove elements.
 
     Example:
         >>> pad(np.float32([1, 2]), np.float32(0), ((1, 0, 1),))

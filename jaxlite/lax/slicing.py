@@ -1,7 +1,7 @@
 """``lax`` functions that read and write parts of arrays. In: arrays, places. Out: arrays.
 
-Static places give ``slice``; places known at run time give ``dynamic_slice`` (moved inside the array) or
-``gather`` and ``scatter`` (a mode says what happens outside).
+Static places give ``slice``; places known at run time give ``dynamic_slice`` (moved inside the
+array) or ``gather`` and ``scatter`` (a mode says what happens outside).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _builtin_slice = slice
 _INT32 = np.dtype(np.int32)
 
 
-def slice(  # noqa: A001 - jax.lax's name
+def slice(
     operand: Any,
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
@@ -82,7 +82,7 @@ def slice(  # noqa: A001 - jax.lax's name
 def slice_in_dim(
     operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Value:
-    """Return ``operand[start_index:limit_index:stride]`` along one axis; negative indices count back."""
+    """Return ``operand[start_index:limit_index:stride]`` along one axis."""
     x = as_array(operand, "slice_in_dim")
     axis = axis_of(axis, x.ndim)
     size = x.shape[axis]
@@ -115,7 +115,8 @@ def _starts(
 ) -> list[Value]:
     """Return one scalar index per axis, negative ones counted from the end."""
     if isinstance(start_indices, Array | np.ndarray) and start_indices.ndim == 1:
-        parts: list[Any] = [start_indices[k] for k in range(start_indices.shape[0])]
+        vector: Any = start_indices
+        parts = [vector[k] for k in range(vector.shape[0])]
     else:
         parts = list(start_indices)
     if len(parts) != operand.ndim:
@@ -126,10 +127,13 @@ def _starts(
     kinds = [dtypes.dtype(p, canonicalize=True) for p in parts]
     if any(dtypes.kind_of(k) not in "iu" for k in kinds):
         listed = ", ".join(k.name for k in kinds)
-        raise TypeError(f"index arguments to {name} must be integers of the same type, got: {listed}")
+        raise TypeError(
+            f"index arguments to {name} must be integers of the same type, got: {listed}"
+        )
     wraps = [allow_negative] * len(parts) if isinstance(allow_negative, bool) else allow_negative
     return [
-        _start(p, size, wrap, name) for p, size, wrap in zip(parts, operand.shape, wraps, strict=True)
+        _start(p, size, wrap, name)
+        for p, size, wrap in zip(parts, operand.shape, wraps, strict=True)
     ]
 
 
@@ -138,7 +142,8 @@ def _start(index: Any, size: int, wrap: bool, name: str) -> Value:
         place = operator.index(index)
         return constant(place + size if wrap and place < 0 else place, _INT32)
     if not isinstance(index, Tracer):
-        place = operator.index(index)
+        known: Any = index
+        place = operator.index(known)
         dtype = _INT32 if index.aval.weak_type else index.dtype
         return constant(place + size if wrap and place < 0 else place, dtype)
     if index.aval.weak_type:
@@ -223,7 +228,7 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Value:
-    """Return ``operand`` with a window replaced by ``update``; the window is moved inside the array."""
+    """Return ``operand`` with ``update`` in a window, which is moved inside the array."""
     x = as_array(operand, "dynamic_update_slice")
     value = as_array(update, "dynamic_update_slice", 1)
     starts = _starts("dynamic_update_slice", x, start_indices, allow_negative_indices)
@@ -249,7 +254,7 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Value:
-    """Return ``operand`` with the slice at ``index`` of one axis replaced; ``update`` may lack that axis."""
+    """Return ``operand`` with a slice replaced; ``update`` may lack that axis."""
     x = as_array(operand, "dynamic_update_index_in_dim")
     value = as_array(update, "dynamic_update_index_in_dim", 1)
     axis = axis_of(axis, x.ndim)
@@ -292,7 +297,9 @@ def gather(
     """
     x = as_array(operand, "gather")
     indices = as_array(start_indices, "gather", 1)
-    parsed = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    parsed = (
+        GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    )
     if parsed is GatherScatterMode.FILL_OR_DROP and fill_value is None:
         fill_value = default_fill(x.dtype)
     return gather_p.bind(
@@ -331,9 +338,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Value:
     for axis in axes:
         sizes[axis] = 1
     kept = tuple(range(1, 1 + x.ndim - len(axes)))
-    return gather(
-        x, stacked, GatherDimensionNumbers(kept, tuple(sorted(axes)), tuple(axes)), sizes
-    )
+    return gather(x, stacked, GatherDimensionNumbers(kept, tuple(sorted(axes)), tuple(axes)), sizes)
 
 
 def _scatter(name: str, strict: Callable[..., Value], text: str) -> Callable[..., Value]:
@@ -359,8 +364,9 @@ def _scatter(name: str, strict: Callable[..., Value], text: str) -> Callable[...
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"Return ``operand`` {text} ``updates`` in the windows at ``scatter_indices: i32[*batch, k]``.\n\n"
-        "Windows outside the array are dropped unless ``mode`` is \"clip\" (moved inside)."
+        f"Return ``operand`` {text} ``updates`` in the windows at ``scatter_indices: i32[*batch, "
+        "k]``.\n\n"
+        'Windows outside the array are dropped unless ``mode`` is "clip" (moved inside).'
     )
     return function
 
@@ -384,7 +390,7 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: Any = None,
 ) -> Value:
-    """Return ``operand`` with ``func`` applied to the windows at ``scatter_indices`` (once each)."""
+    """Return ``operand`` with ``func`` applied once to each window at ``scatter_indices``."""
     x = as_array(operand, "scatter_apply")
     numbers = GatherDimensionNumbers(*dimension_numbers)
     sizes = _window_sizes(x, dimension_numbers, tuple(update_shape))

@@ -1,30 +1,67 @@
 """``jaxlite.numpy``: NumPy's functions on jaxlite arrays, with ``jax.numpy``'s names and rules.
 
-Files, in reading order: ``promotion`` (dtypes and shapes of operands), ``ufuncs``, ``arithmetic``, ``choosing``,
-``logic`` (elementwise), ``creation``, ``ranges`` (making arrays), ``rearrange``, ``repeating`` (rearranging),
-``indexing``, ``at``, ``selection`` (parts), ``reductions``, ``cumulative``, ``products``, ``diagonals``,
-``ordering``, ``scalar_types``, ``viewing``, ``show``, ``operators`` (what arrays can do).
+Files, in reading order: ``promotion`` (dtypes and shapes of operands); ``ufuncs``, ``arithmetic``,
+``choosing``, ``logic``, ``functions`` (elementwise); ``creation``, ``ranges`` (making arrays);
+``rearrange``, ``joining``, ``repeating``, ``padding`` (moving elements); ``indexing``, ``at``,
+``selection`` (parts); ``reductions``, ``cumulative``, ``ignoring_nan``, ``statistics``;
+``products``, ``einstein``, ``diagonals``; ``ordering``, ``sets``; ``polynomials``, ``signal``;
+``scalar_types``, ``viewing``; ``functional``, ``ufunc_objects``; ``show``, ``printing``,
+``operators`` (what arrays can do).
 
-A name is one short function: check the arguments, promote and broadcast, bind primitives. Families of alike
-functions are tables.
+A name is one short function: check the arguments, promote and broadcast, bind primitives.
+Families of alike functions are tables.
 """
 
+from numpy import e, euler_gamma, inf, nan, newaxis, pi
+
+from jaxlite.language.array import Array as ndarray
+from jaxlite.numpy import (  # the modules, for their lists of names
+    arithmetic,
+    creation,
+    cumulative,
+    diagonals,
+    einstein,
+    functional,
+    functions,
+    ignoring_nan,
+    joining,
+    logic,
+    ordering,
+    padding,
+    polynomials,
+    printing,
+    products,
+    ranges,
+    rearrange,
+    reductions,
+    repeating,
+    scalar_types,
+    selection,
+    sets,
+    signal,
+    statistics,
+    ufunc_objects,
+    ufuncs,
+)
 from jaxlite.numpy.arithmetic import *  # noqa: F403
 from jaxlite.numpy.choosing import clip, piecewise, select
 from jaxlite.numpy.creation import *  # noqa: F403
 from jaxlite.numpy.cumulative import *  # noqa: F403
 from jaxlite.numpy.diagonals import *  # noqa: F403
-from jaxlite.numpy.einsum import *  # noqa: F403
+from jaxlite.numpy.einstein import *  # noqa: F403
 from jaxlite.numpy.functional import *  # noqa: F403
 from jaxlite.numpy.functions import *  # noqa: F403
 from jaxlite.numpy.ignoring_nan import *  # noqa: F403
+from jaxlite.numpy.joining import *  # noqa: F403
 from jaxlite.numpy.logic import *  # noqa: F403
 from jaxlite.numpy.operators import install
 from jaxlite.numpy.ordering import *  # noqa: F403
 from jaxlite.numpy.padding import *  # noqa: F403
 from jaxlite.numpy.polynomials import *  # noqa: F403
+from jaxlite.numpy.printing import *  # noqa: F403
 from jaxlite.numpy.products import *  # noqa: F403
 from jaxlite.numpy.ranges import *  # noqa: F403
+from jaxlite.numpy.rearrange import *  # noqa: F403
 from jaxlite.numpy.reductions import *  # noqa: F403
 from jaxlite.numpy.repeating import *  # noqa: F403
 from jaxlite.numpy.scalar_types import *  # noqa: F403
@@ -32,10 +69,49 @@ from jaxlite.numpy.selection import *  # noqa: F403
 from jaxlite.numpy.sets import *  # noqa: F403
 from jaxlite.numpy.signal import *  # noqa: F403
 from jaxlite.numpy.statistics import *  # noqa: F403
-from jaxlite.numpy.viewing import packbits, unpackbits
-from jaxlite.numpy.rearrange import *  # noqa: F403
+from jaxlite.numpy.ufunc_objects import *  # noqa: F403
 from jaxlite.numpy.ufuncs import *  # noqa: F403
-from jaxlite.language.array import Array as ndarray
-from numpy import e, euler_gamma, inf, nan, newaxis, pi
+from jaxlite.numpy.viewing import packbits, unpackbits
 
 install()
+
+__all__ = [
+    *arithmetic.__all__,
+    *creation.__all__,
+    *cumulative.__all__,
+    *diagonals.__all__,
+    *einstein.__all__,
+    *functional.__all__,
+    *functions.__all__,
+    *ignoring_nan.__all__,
+    *joining.__all__,
+    *logic.__all__,
+    *ordering.__all__,
+    *padding.__all__,
+    *polynomials.__all__,
+    *printing.__all__,
+    *products.__all__,
+    *ranges.__all__,
+    *rearrange.__all__,
+    *reductions.__all__,
+    *repeating.__all__,
+    *scalar_types.__all__,
+    *selection.__all__,
+    *sets.__all__,
+    *signal.__all__,
+    *statistics.__all__,
+    *ufunc_objects.__all__,
+    *ufuncs.__all__,
+    "clip",
+    "e",
+    "euler_gamma",
+    "inf",
+    "nan",
+    "ndarray",
+    "newaxis",
+    "packbits",
+    "pi",
+    "piecewise",
+    "select",
+    "unpackbits",
+]

@@ -1,6 +1,9 @@
-"""Elementwise functions made of several primitives. In: arrays of any dtypes and shapes. Out: arrays.
+"""Elementwise functions made of several primitives. In: arrays of any dtypes and shapes.
 
-Integer division rounds down and the remainder has the divisor's sign, as in Python; the primitives truncate.
+Out: arrays.
+
+Integer division rounds down and the remainder has the divisor's sign, as in Python; the primitives
+truncate.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jaxlite.language import dtypes
-from jaxlite.language.array import Array, Value
+from jaxlite.language.array import Value
 from jaxlite.language.primitive import Primitive
 from jaxlite.lax.operands import constant
 from jaxlite.numpy.choosing import choose_between, truth
@@ -26,8 +29,12 @@ from jaxlite.numpy.promotion import (
     promote_inexact,
     retype,
 )
-from jaxlite.primitives import arithmetic as ar, bitwise, comparison as cmp, complex as parts
-from jaxlite.primitives import elementwise as el, rounding, trigonometric as trig
+from jaxlite.primitives import arithmetic as ar
+from jaxlite.primitives import bitwise, rounding
+from jaxlite.primitives import comparison as cmp
+from jaxlite.primitives import complex as parts
+from jaxlite.primitives import elementwise as el
+from jaxlite.primitives import trigonometric as trig
 from jaxlite.primitives.convert import bitcast_convert_type_p
 from jaxlite.primitives.rounding import RoundingMethod
 
@@ -125,7 +132,7 @@ def fmod(x1: Any, x2: Any, /) -> Value:
     return _bin(ar.rem_p, x, y)
 
 
-def divmod(x1: Any, x2: Any, /) -> tuple[Value, Value]:  # noqa: A001
+def divmod(x1: Any, x2: Any, /) -> tuple[Value, Value]:
     """Return (floor_divide(x1, x2), remainder(x1, x2)).
 
     Example:
@@ -186,11 +193,11 @@ def power(x1: Any, x2: Any, /) -> Value:
     return _bin(ar.pow_p, base, exponent_array)
 
 
-pow = power  # noqa: A001
+pow = power
 
 
 def _integer_power(base: Value, exponent: Value) -> Value:
-    """Square and multiply over the bits of ``exponent``; a negative one gives 0 or wraps, as in JAX."""
+    """Square and multiply over the 6 low bits of ``exponent``, as JAX does."""
     base, exponent = broadcast_arrays_to("power", base, exponent)
     zero, one = _scalar(exponent, 0), _scalar(exponent, 1)
     is_zero_power = _bin(
@@ -233,9 +240,7 @@ def ldexp(x1: Any, x2: Any, /) -> Value:
     check_arraylike("ldexp", x1, x2)
     x, n = as_operand("ldexp", x1), as_operand("ldexp", x2, 1)
     if _kind(n) not in "iu" or _kind(x) == "c":
-        raise ValueError(
-            f"ldexp not supported for input types {(x.aval.dtype, n.aval.dtype)}"
-        )
+        raise ValueError(f"ldexp not supported for input types {(x.aval.dtype, n.aval.dtype)}")
     (x,) = promote_all_inexact("ldexp", x)
     x = retype(x, x.aval.dtype)
     # Two halves, so that neither power of two overflows where the product does not.
@@ -316,8 +321,6 @@ def trunc(x: Any) -> Value:
     return choose_between(is_negative, rounding.ceil_p.bind(x), rounding.floor_p.bind(x))
 
 
-
-
 def _round_even(x: Value) -> Value:
     if _kind(x) == "c":
         real, imag = parts.real_p.bind(x), parts.imag_p.bind(x)
@@ -326,14 +329,14 @@ def _round_even(x: Value) -> Value:
 
 
 def rint(x: Any, /) -> Value:
-    """Return the nearest whole number, halves to the even one, elementwise; integers give floats."""
+    """Return the nearest whole number (halves: the even one); integers give floats."""
     x = as_operand("rint", x)
     if _kind(x) in "biu":
         return convert(x, dtypes.default_dtype(float), x.aval.weak_type)
     return _round_even(x)
 
 
-def round(a: Any, decimals: int = 0, out: None = None) -> Value:  # noqa: A001
+def round(a: Any, decimals: int = 0, out: None = None) -> Value:
     """Return numbers rounded to ``decimals`` digits after the point, halves to even.
 
     Raises:
@@ -384,7 +387,7 @@ def positive(x: Any, /) -> Value:
     return as_operand("positive", x)
 
 
-def abs(x: Any, /) -> Value:  # noqa: A001
+def abs(x: Any, /) -> Value:
     """Return the absolute value, elementwise: ``T[*s] -> T[*s]`` (``c64 -> f32``).
 
     Example:
@@ -495,11 +498,38 @@ def log10(x: Any, /) -> Value:
     return ar.mul_p.bind(logarithm, factor)
 
 
-
-
 __all__ = [
-    "abs", "absolute", "angle", "around", "ceil", "conj", "conjugate", "deg2rad", "degrees",
-    "divmod", "fabs", "float_power", "floor", "floor_divide", "fmod", "frexp", "imag",
-    "ldexp", "log10", "log2", "mod", "modf", "positive", "pow", "power", "rad2deg", "radians",
-    "real", "remainder", "rint", "round", "square", "trunc",
+    "abs",
+    "absolute",
+    "angle",
+    "around",
+    "ceil",
+    "conj",
+    "conjugate",
+    "deg2rad",
+    "degrees",
+    "divmod",
+    "fabs",
+    "float_power",
+    "floor",
+    "floor_divide",
+    "fmod",
+    "frexp",
+    "imag",
+    "ldexp",
+    "log2",
+    "log10",
+    "mod",
+    "modf",
+    "positive",
+    "pow",
+    "power",
+    "rad2deg",
+    "radians",
+    "real",
+    "remainder",
+    "rint",
+    "round",
+    "square",
+    "trunc",
 ]  # fmt: skip

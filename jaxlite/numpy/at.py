@@ -1,7 +1,10 @@
-"""``x.at[idx]``: arrays with some elements changed. In: an array, an index, values. Out: a new array.
+"""``x.at[idx]``: arrays with some elements changed. In: an array, an index, values.
 
-``x.at[idx].set(y)`` is what ``x[idx] = y`` is in NumPy, without changing ``x``. Writing out of bounds does
-nothing; an element that is indexed several times is added to (multiplied ...) several times.
+Out: a new array.
+
+``x.at[idx].set(y)`` is what ``x[idx] = y`` is in NumPy, without changing ``x``. Writing out of
+bounds does nothing; an element that is indexed several times is added to (multiplied ...) several
+times.
 """
 
 from __future__ import annotations
@@ -41,8 +44,8 @@ class _IndexUpdateHelper:
 class _IndexUpdateRef:
     """``x.at[index]``: the places; a method says what happens there.
 
-    All methods take ``indices_are_sorted`` and ``unique_indices`` (promises about the index) and ``mode``:
-    "drop" (default) ignores indices out of bounds, "clip" moves them inside.
+    All methods take ``indices_are_sorted`` and ``unique_indices`` (promises about the index) and
+    ``mode``: "drop" (default) ignores indices out of bounds, "clip" moves them inside.
     """
 
     __slots__ = ("array", "index")
@@ -103,7 +106,9 @@ class _IndexUpdateRef:
     def divide(self, values: Any, **options: Any) -> Value:
         """Return the array divided by ``values`` at the index."""
         ones = shapes.full_like(self.array, 1)
-        return ufuncs.divide(self.array, scatter(ones, self.index, values, slicing.scatter_mul, **options))
+        return ufuncs.divide(
+            self.array, scatter(ones, self.index, values, slicing.scatter_mul, **options)
+        )
 
     def power(self, values: Any, **options: Any) -> Value:
         """Return the array raised to the power ``values`` at the index."""
@@ -172,7 +177,8 @@ def _joint_dtype(x: Value, y: Value) -> tuple[Any, bool]:
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from dtype="
             f"{dtypes.name_of(y.aval.dtype)} to dtype={dtypes.name_of(own)} with "
-            f"jax_numpy_dtype_promotion={config.numpy_dtype_promotion}. In future JAX releases this will "
+            f"jax_numpy_dtype_promotion={config.numpy_dtype_promotion}. In future JAX releases "
+            "this will "
             "result in an error.",
             FutureWarning,
             stacklevel=4,

@@ -1,6 +1,7 @@
 """Choosing between values. In: conditions and alternatives. Out: one array, elementwise.
 
-``where`` computes both alternatives and selects; ``choose`` is its strict core, used all over ``numpy``.
+``where`` computes both alternatives and selects; ``choose`` is its strict core, used all over
+``numpy``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jaxlite.language import dtypes
-from jaxlite.language.array import Array, Value
+from jaxlite.language.array import Value
 from jaxlite.lax.operands import constant
 from jaxlite.numpy.promotion import (
     as_operand,
@@ -54,7 +55,7 @@ def where_three(condition: Any, x: Any, y: Any) -> Value:
     return choose_between(condition, x, y)
 
 
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Value:  # noqa: A002
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Value:
     """Return elements raised to at least ``min``, then lowered to at most ``max``.
 
     Args:
@@ -74,7 +75,8 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Value:  # noqa
     if any(dtypes.kind_of(dtypes.dtype(a)) == "c" for a in given):
         raise ValueError(
             "Clip received a complex value either through the input or the min/max keywords. "
-            "Complex values have no ordering and cannot be clipped. Please convert to a real value or "
+            "Complex values have no ordering and cannot be clipped. Please convert to a real value "
+            "or "
             "array by taking the real or imaginary components via jax.numpy.real/imag respectively."
         )
     out = as_operand("clip", arr)
@@ -97,8 +99,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     """
     if len(condlist) != len(choicelist):
         raise ValueError(
-            "condlist must have length equal to choicelist "
-            f"({len(condlist)} vs {len(choicelist)})"
+            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
         )
     if len(condlist) == 0:
         raise ValueError("condlist must be non-empty")
@@ -109,15 +110,13 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return out
 
 
-def piecewise(
-    x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any
-) -> Value:
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Value:
     """Return ``funclist[k](x)`` where ``condlist[k]`` holds (the last that does), elementwise.
 
     Args:
         x: ``T[*s]``.
         condlist: conditions of shape ``[*s]``.
-        funclist: functions or constants, one per condition and optionally one for the rest (default 0).
+        funclist: functions or constants, one per condition, and maybe one for the rest (0).
         args: further arguments of the functions.
         kw: further keyword arguments of the functions.
 
@@ -147,7 +146,7 @@ def piecewise(
 
 
 def _conditions(condlist: Any) -> list[Any]:
-    if isinstance(condlist, Array | np.ndarray):
+    if hasattr(condlist, "ndim"):
         return list(condlist) if condlist.ndim > 1 else [condlist]
     conditions = list(condlist)
     if conditions and isinstance(conditions[0], bool | np.bool_):

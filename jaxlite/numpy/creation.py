@@ -1,7 +1,7 @@
 """Functions that make arrays. In: Python and NumPy values, shapes. Out: arrays.
 
-``array`` decides the dtype: Python numbers alone give a weakly typed scalar, lists take JAX's promotion of
-their elements, NumPy arrays keep theirs (64 bit shrinks to 32 unless x64 is on).
+``array`` decides the dtype: Python numbers alone give a weakly typed scalar, lists take JAX's
+promotion of their elements, NumPy arrays keep theirs (64 bit shrinks to 32 unless x64 is on).
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from jaxlite.language.trace import EVAL_TRACE, Tracer, state
 from jaxlite.lax import shapes
 from jaxlite.lax.operands import constant
 from jaxlite.numpy.promotion import (
-    as_operand,
     check_arraylike,
     retype,
 )
@@ -50,7 +49,7 @@ _PYTHON_NUMBERS = frozenset(dtypes.PYTHON_SCALARS)
 
 
 def array(
-    object: Any,  # noqa: A002 - NumPy's name
+    object: Any,
     dtype: Any = None,
     *,
     copy: bool = True,
@@ -116,7 +115,7 @@ def asarray(
 
 
 def _array(value: Any, dtype: Any) -> Value:
-    """Return ``value`` as an array; ``dtype`` steers conversion of lists but is not applied to arrays."""
+    """Return ``value`` as an array; ``dtype`` is applied to lists and numbers only."""
     if isinstance(value, Array):
         return value
     kind = type(value)
@@ -282,7 +281,7 @@ empty = _filled("empty", 0, "unspecified values (0)")
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Value:
-    """Return an array of ``shape`` filled with ``fill_value`` (a number or an array that broadcasts).
+    """Return an array of ``shape`` filled with ``fill_value``, which broadcasts.
 
     Example:
         >>> full((2, 2), 7)
@@ -315,7 +314,8 @@ def _like(name: str, value: int, text: str) -> Callable[..., Value]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"Return an array filled with {text} of the shape and dtype of ``a``; ``dtype`` and ``shape`` "
+        f"Return an array filled with {text} of the shape and dtype of ``a``; ``dtype`` and "
+        "``shape`` "
         "replace them."
     )
     return function
@@ -367,9 +367,12 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 def _impure(name: str, what: str) -> Callable[..., Value]:
     def function(*args: Any, **kwargs: Any) -> Value:
         raise NotImplementedError(
-            f"jnp.{name}() is not implemented because it may be non-pure and thus unsafe for use with JIT "
-            f"and other JAX transformations. Consider using jnp.asarray(np.{name}(...)) instead, although "
-            f"care should be taken if np.{name} is used within a jax transformations because of its "
+            f"jnp.{name}() is not implemented because it may be non-pure and thus unsafe for use "
+            "with JIT "
+            f"and other JAX transformations. Consider using jnp.asarray(np.{name}(...)) instead, "
+            "although "
+            f"care should be taken if np.{name} is used within a jax transformations because of "
+            "its "
             f"potential side-effect of consuming the {what}"
         )
 
@@ -414,5 +417,3 @@ def index_of(value: Any, where: str) -> int:
     if isinstance(value, Tracer) and value.concrete_value() is None:
         raise errors.ConcretizationTypeError(value, where)
     return operator.index(value)
-
-

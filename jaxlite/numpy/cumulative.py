@@ -16,15 +16,16 @@ from jaxlite.lax.operands import constant
 from jaxlite.numpy import ufuncs
 from jaxlite.numpy.axes import axes_tuple, canonical_axis, check_no_out
 from jaxlite.numpy.choosing import choose_between
-from jaxlite.numpy.logic import isnan, logical_not
+from jaxlite.numpy.joining import append, concatenate
+from jaxlite.numpy.logic import isnan
 from jaxlite.numpy.promotion import (
     as_operand,
     check_arraylike,
     promote_all_inexact,
     retype,
 )
+from jaxlite.numpy.rearrange import moveaxis, ravel
 from jaxlite.numpy.reductions import sum as array_sum
-from jaxlite.numpy.rearrange import append, concatenate, moveaxis, ravel
 from jaxlite.primitives import cumulative as strict
 
 _BOOL = np.dtype(np.bool_)
@@ -35,9 +36,7 @@ def _running(
 ) -> Callable[..., Value]:
     """Make a running reduction; with ``neutral`` NaN counts as that number."""
 
-    def function(
-        a: Any, axis: int | None = None, dtype: Any = None, out: None = None
-    ) -> Value:
+    def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Value:
         check_arraylike(name, a)
         check_no_out(name, out)
         x = as_operand(name, a)
@@ -54,7 +53,8 @@ def _running(
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"Return running {text} along ``axis`` (None: of the flattened array): ``T[*s] -> T[*s]``.\n\n"
+        f"Return running {text} along ``axis`` (None: of the flattened array): ``T[*s] -> "
+        "T[*s]``.\n\n"
         "    Raises:\n        ValueError: an axis that does not exist.\n"
     )
     return function
@@ -85,11 +85,14 @@ def _with_initial(name: str, base: Callable[..., Value], initial: int) -> Callab
         check_arraylike(name, x)
         array = as_operand(name, x)
         if array.ndim == 0:
-            raise ValueError("The input must be non-scalar to take a cumulative sum, however a scalar "
-                             "value or scalar array was given.")  # fmt: skip
+            raise ValueError(
+                "The input must be non-scalar to take a cumulative sum, however a scalar value or "
+                "scalar array was given."
+            )
         if axis is None and array.ndim > 1:
             raise ValueError(
-                f"The input array has rank {array.ndim}, however axis was not set to an explicit value. "
+                f"The input array has rank {array.ndim}, however axis was not set to an explicit "
+                "value. "
                 "The axis argument is only optional for one-dimensional arrays."
             )
         place = canonical_axis(0 if axis is None else axis, array.ndim)
@@ -101,7 +104,8 @@ def _with_initial(name: str, base: Callable[..., Value], initial: int) -> Callab
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        "Return running results along ``axis``; ``include_initial`` puts the neutral element in front."
+        "Return running results along ``axis``; ``include_initial`` puts the neutral element in "
+        "front."
     )
     return function
 
@@ -167,9 +171,11 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Value:
     """Return the differences of neighbors of the flattened array, with values around them."""
     check_arraylike("ediff1d", ary)
     x = ravel(ary)
-    out = ufuncs.subtract(slicing.slice_in_dim(x, 1, None), slicing.slice_in_dim(x, 0, -1)) if (
-        x.size
-    ) else x
+    out = (
+        ufuncs.subtract(slicing.slice_in_dim(x, 1, None), slicing.slice_in_dim(x, 0, -1))
+        if (x.size)
+        else x
+    )
     if to_begin is not None:
         out = concatenate([ravel(retype(as_operand("ediff1d", to_begin), x.dtype)), out])
     if to_end is not None:
@@ -180,7 +186,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Value:
 def gradient(
     f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None
 ) -> Any:
-    """Return slopes: central differences inside, one-sided ones at the ends (a list if several axes).
+    """Return slopes: central differences inside, one-sided ones at the ends.
 
     Args:
         f: ``T[*s]``.
@@ -196,15 +202,14 @@ def gradient(
         Array([3., 4., 5.], dtype=float32)
     """
     if edge_order not in (None, 1):
-        raise NotImplementedError(
-            "The 'edge_order' argument to jnp.gradient is not supported."
-        )
+        raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
     check_arraylike("gradient", f)
     (x,) = promote_all_inexact("gradient", f)
     axes = tuple(range(x.ndim)) if axis is None else axes_in_order(axis, x.ndim)
     if any(x.shape[k] < 2 for k in axes):
         raise ValueError(
-            "Shape of array too small to calculate a numerical gradient, at least 2 elements are required."
+            "Shape of array too small to calculate a numerical gradient, at least 2 elements are "
+            "required."
         )
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError(f"Invalid number of spacing arguments {len(varargs)}")

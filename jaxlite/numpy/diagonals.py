@@ -14,8 +14,8 @@ from jaxlite.numpy.axes import canonical_axis, check_no_out
 from jaxlite.numpy.choosing import choose_between
 from jaxlite.numpy.indexing import getitem
 from jaxlite.numpy.promotion import as_operand, broadcast_value, check_arraylike
-from jaxlite.numpy.reductions import sum as array_sum
 from jaxlite.numpy.rearrange import moveaxis
+from jaxlite.numpy.reductions import sum as array_sum
 
 _INT32 = np.dtype(np.int32)
 

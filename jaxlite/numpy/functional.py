@@ -34,7 +34,10 @@ def _parse_signature(signature: str) -> tuple[list[Core], list[Core]]:
 
 
 def vectorize(
-    pyfunc: Callable[..., Any], *, excluded: Collection[Any] = frozenset(), signature: str | None = None
+    pyfunc: Callable[..., Any],
+    *,
+    excluded: Collection[Any] = frozenset(),
+    signature: str | None = None,
 ) -> Callable[..., Any]:
     """Return ``pyfunc`` over arrays: the axes that it does not expect are mapped and broadcast.
 
@@ -59,7 +62,9 @@ def vectorize(
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
 
-    note = f" on vectorized function with excluded={frozenset(excluded)!r} and signature={signature!r}"
+    note = (
+        f" on vectorized function with excluded={frozenset(excluded)!r} and signature={signature!r}"
+    )
 
     @functools.wraps(pyfunc)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -79,16 +84,16 @@ def vectorize(
     return wrapped
 
 
-def _mapped(
-    call: Callable[..., Any], values: list[Value], signature: str | None, note: str
-) -> Any:
+def _mapped(call: Callable[..., Any], values: list[Value], signature: str | None, note: str) -> Any:
     if signature is None:
         ins: list[Core] = [()] * len(values)
         outs: list[Core] | None = None
     else:
         ins, outs = _parse_signature(signature)
         if len(ins) != len(values):
-            raise TypeError(f"wrong number of positional arguments: expected {len(ins)}, got {len(values)}")
+            raise TypeError(
+                f"wrong number of positional arguments: expected {len(ins)}, got {len(values)}"
+            )
     sizes = _core_sizes(ins, values, note)
     loops = [v.shape[: v.ndim - len(core)] for v, core in zip(values, ins, strict=True)]
     full = shapes.broadcast_shapes(*loops)
@@ -96,7 +101,9 @@ def _mapped(
     squeezed = []
     for v, loop in zip(values, loops, strict=True):
         # Axes of length 1 are not mapped; they broadcast.
-        ones = tuple(k for k, n in enumerate(loop) if n == 1 and full[len(full) - len(loop) + k] != 1)
+        ones = tuple(
+            k for k, n in enumerate(loop) if n == 1 and full[len(full) - len(loop) + k] != 1
+        )
         squeezed.append((shapes.squeeze(v, ones), _places(loop, full, ones)))
     arrays = [v for v, _ in squeezed]
     # From the innermost axis outward, so that outer axes are mapped first.
@@ -117,13 +124,15 @@ def _core_sizes(ins: list[Core], values: list[Value], note: str) -> dict[str, in
     for v, core in zip(values, ins, strict=True):
         if v.ndim < len(core):
             raise ValueError(
-                f"input with shape {v.shape} does not have enough dimensions for all core dimensions "
+                f"input with shape {v.shape} does not have enough dimensions for all core "
+                "dimensions "
                 f"{core}{note}"
             )
         for name, length in zip(core, v.shape[v.ndim - len(core) :], strict=True):
             if sizes.setdefault(name, length) != length:
                 raise ValueError(
-                    f"inconsistent size for core dimension {name!r}: {length} vs {sizes[name]}{note}"
+                    f"inconsistent size for core dimension {name!r}: {length} vs "
+                    f"{sizes[name]}{note}"
                 )
     return sizes
 
@@ -139,11 +148,15 @@ def _checked(
             return result
         results = result if isinstance(result, tuple) else (result,)
         if len(results) != len(outs) or (len(outs) > 1 and not isinstance(result, tuple)):
-            raise TypeError(f"wrong number of output arguments: expected {len(outs)}, got {len(results)}")
+            raise TypeError(
+                f"wrong number of output arguments: expected {len(outs)}, got {len(results)}"
+            )
         for value, core in zip(results, outs, strict=True):
             shape = asarray(value).shape
             expected = tuple(sizes.get(name, -1) for name in core)
-            if len(shape) != len(core) or any(e not in (-1, n) for e, n in zip(expected, shape, strict=True)):
+            if len(shape) != len(core) or any(
+                e not in (-1, n) for e, n in zip(expected, shape, strict=True)
+            ):
                 raise ValueError(f"output shape {shape} does not match core dimensions {core}")
         return result
 
@@ -184,15 +197,14 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Sequence[int]
         ValueError: ``func`` returns another rank.
     """
     out = asarray(a)
-    for axis in (axes,) if hasattr(axes, "__index__") else axes:
+    several: Any = (axes,) if hasattr(axes, "__index__") else axes
+    for axis in several:
         rank = out.ndim
         result = asarray(func(out, axis))
         if result.ndim == rank - 1:
             result = expand_dims(result, axis)
         elif result.ndim != rank:
-            raise ValueError(
-                "function is not returning an array of the correct shape"
-            )
+            raise ValueError("function is not returning an array of the correct shape")
         out = result
     return out
 

@@ -1,4 +1,7 @@
-"""Mathematical functions made of several primitives. In: arrays of any dtypes. Out: arrays, elementwise."""
+"""Mathematical functions made of several primitives. In: arrays of any dtypes.
+
+Out: arrays, elementwise.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,12 @@ from jaxlite.numpy.promotion import (
     retype,
 )
 from jaxlite.numpy.reductions import any as any_of
-from jaxlite.primitives import arithmetic as ar, bitwise, comparison as cmp, complex as parts
-from jaxlite.primitives import elementwise as el, special, trigonometric as trig
+from jaxlite.primitives import arithmetic as ar
+from jaxlite.primitives import bitwise, special
+from jaxlite.primitives import comparison as cmp
+from jaxlite.primitives import complex as parts
+from jaxlite.primitives import elementwise as el
+from jaxlite.primitives import trigonometric as trig
 
 
 def _kind(x: Value) -> str:
@@ -51,11 +58,14 @@ def hypot(x1: Any, x2: Any, /) -> Value:
     x, y = promote_inexact("hypot", x1, x2)
     if _kind(x) == "c":
         raise ValueError(
-            "jnp.hypot is not well defined for complex-valued inputs. Please convert to real values first, "
+            "jnp.hypot is not well defined for complex-valued inputs. Please convert to real "
+            "values first, "
             "such as by using abs(x)"
         )
     x, y = broadcast_arrays_to("hypot", ar.abs_p.bind(x), ar.abs_p.bind(y))
-    infinite = bitwise.or_p.bind(cmp.eq_p.bind(x, _like(x, np.inf)), cmp.eq_p.bind(y, _like(y, np.inf)))
+    infinite = bitwise.or_p.bind(
+        cmp.eq_p.bind(x, _like(x, np.inf)), cmp.eq_p.bind(y, _like(y, np.inf))
+    )
     high, low = ar.max_p.bind(x, y), ar.min_p.bind(x, y)
     is_zero = cmp.eq_p.bind(high, _like(high, 0))
     ratio = ar.div_p.bind(low, choose_between(is_zero, _like(high, 1), high))
@@ -80,7 +90,9 @@ def _log_add(name: str, exp: Any, factor: float) -> Callable[[Any, Any], Value]:
         return choose_between(isnan(distance), ar.add_p.bind(x, y), ar.add_p.bind(high, rest))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Return {_LOG_TEXT[name]} without overflow, elementwise; integers give floats."
+    function.__doc__ = (
+        f"Return {_LOG_TEXT[name]} without overflow, elementwise; integers give floats."
+    )
     return function
 
 
@@ -115,7 +127,7 @@ def sinc(x: Any, /) -> Value:
     angle = ar.mul_p.bind(_like(x, np.pi), x)
     safe = choose_between(is_zero, _like(x, 1), angle)
     ratio = ar.div_p.bind(trig.sin_p.bind(safe), safe)
-    # The series at 0 has the right value and the right derivatives: 1 - y/6 + y**2/120, y = (pi x)**2.
+    # The series at 0 has the right value and derivatives: 1 - y/6 + y**2/120, y = (pi x)**2.
     y = ar.square_p.bind(angle)
     inner = ar.sub_p.bind(ar.mul_p.bind(y, _like(y, 1 / 120)), _like(y, 1 / 6))
     series = ar.add_p.bind(ar.mul_p.bind(y, inner), _like(y, 1))
@@ -195,7 +207,10 @@ def nan_to_num(
         return parts.complex_p.bind(*pair)
     info = dtypes.finfo(value.aval.dtype)
     out = choose_between(isnan(value), _replacement(nan, value), value)
-    limits = ((np.inf, info.max if posinf is None else posinf), (-np.inf, info.min if neginf is None else neginf))
+    limits = (
+        (np.inf, info.max if posinf is None else posinf),
+        (-np.inf, info.min if neginf is None else neginf),
+    )
     for infinity, limit in limits:
         hit = cmp.eq_p.bind(out, _like(out, infinity))
         out = choose_between(hit, _replacement(limit, value), out)
@@ -273,12 +288,14 @@ def gcd(x1: Any, x2: Any) -> Value:
         rest = ar.rem_p.bind(a, choose_between(is_done, _like(b, 1), b))
         return choose_between(is_done, a, b), choose_between(is_done, _like(b, 0), rest)
 
-    out: Value = while_loop(lambda s: any_of(cmp.ne_p.bind(s[1], _like(s[1], 0))), step, (_size(x), _size(y)))[0]
+    out: Value = while_loop(
+        lambda s: any_of(cmp.ne_p.bind(s[1], _like(s[1], 0))), step, (_size(x), _size(y))
+    )[0]
     return out
 
 
 def lcm(x1: Any, x2: Any) -> Value:
-    """Return the least common multiple, elementwise; ValueError for arguments that are no integers."""
+    """Return the least common multiple, elementwise; ValueError unless integers."""
     x, y = _integers("lcm", x1, x2)
     x, y = _size(x), _size(y)
     divisor = gcd(x, y)
@@ -290,5 +307,5 @@ def lcm(x1: Any, x2: Any) -> Value:
 
 __all__ = [
     "bitwise_count", "copysign", "fmax", "fmin", "gcd", "heaviside", "hypot", "i0", "lcm",
-    "logaddexp", "logaddexp2", "nan_to_num", "sinc", "spacing",
+    "nan_to_num", "sinc", "spacing",
 ]  # fmt: skip

@@ -1,4 +1,7 @@
-"""Reductions that leave NaN out. In: an array, axes. Out: as the function without ``nan`` in its name."""
+"""Reductions that leave NaN out. In: an array, axes.
+
+Out: as the function without ``nan`` in its name.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.lax import elementwise
 from jaxlite.lax.operands import constant
-from jaxlite.numpy import reductions as plain, ufuncs
+from jaxlite.numpy import reductions as plain
+from jaxlite.numpy import ufuncs
 from jaxlite.numpy.axes import check_no_out
 from jaxlite.numpy.choosing import choose_between
 from jaxlite.numpy.cumulative import without_nan
@@ -23,7 +27,9 @@ from jaxlite.primitives import reduction as red
 def _skipping(
     name: str, base: Callable[..., Value], neutral: Any, text: str, takes_dtype: bool
 ) -> Callable[..., Value]:
-    def run(a: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any) -> Value:
+    def run(
+        a: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any
+    ) -> Value:
         check_arraylike(name, a)
         check_no_out(name, out)
         x = as_operand(name, a)
@@ -87,7 +93,12 @@ def _mask(x: Value, where: Any) -> Value:
 
 
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: Any = None,
 ) -> Value:
     """Return the mean of elements that are not NaN over ``axis`` (None: all).
 

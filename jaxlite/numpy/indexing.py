@@ -1,9 +1,11 @@
-"""What an index means. In: an array and what stands between the brackets. Out: the elements it selects.
+"""What an index means. In: an array and what stands between the brackets.
 
-``parse`` turns the index into one item per axis (integers known now, slices, arrays of integers, new axes).
-Then the cheapest operation that does it is chosen: ``slice`` and ``rev`` when everything is known,
-``dynamic_slice`` for traced scalars beside contiguous slices, ``gather`` for the rest. ``plan`` describes the
-general case; ``at.py`` uses the same plan to write.
+Out: the elements it selects.
+
+``parse`` turns the index into one item per axis (integers known now, slices, arrays of integers,
+new axes). Then the cheapest operation that does it is chosen: ``slice`` and ``rev`` when
+everything is known, ``dynamic_slice`` for traced scalars beside contiguous slices, ``gather`` for
+the rest. ``plan`` describes the general case; ``at.py`` uses the same plan to write.
 
 Reading out of bounds clamps, as in JAX.
 """
@@ -22,9 +24,9 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Array, ArrayImpl, Value, asarray_eager, from_numpy
 from jaxlite.language.trace import EVAL_TRACE, Tracer, state
 from jaxlite.lax import elementwise, shapes, slicing
-from jaxlite.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 from jaxlite.lax.operands import constant
-from jaxlite.numpy.promotion import broadcast_arrays_to, broadcast_shapes, broadcast_value, convert
+from jaxlite.numpy.promotion import broadcast_shapes, convert
+from jaxlite.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 
 __all__ = ["Plan", "getitem", "parse", "plan"]
 
@@ -53,7 +55,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An array of integers (a NumPy array when its values are known now), counted from the front."""
+    """An array of integers counted from the front; a NumPy array if it is known now."""
 
     indices: Any
 
@@ -69,9 +71,7 @@ def _as_tuple(idx: Any) -> tuple[Any, ...]:
     if isinstance(idx, list) or (isinstance(idx, tuple) and not hasattr(idx, "shape")):
         if isinstance(idx, tuple):
             return tuple(idx)
-        nested = any(
-            i is None or i is Ellipsis or isinstance(i, slice | list | tuple) for i in idx
-        )
+        nested = any(i is None or i is Ellipsis or isinstance(i, slice | list | tuple) for i in idx)
         kind = "tuple" if nested else "array"
         raise TypeError(
             "Using a non-tuple sequence for multidimensional indexing is not allowed; "
@@ -104,7 +104,8 @@ def _as_index(item: Any) -> Any:
         return operator.index(item)
     else:
         raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean "
+            "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
+            "boolean "
             f"arrays are valid indices. Got {item}"
         )
     if item.ndim == 0 and item.dtype.kind in "iu":
@@ -173,7 +174,7 @@ def _mask_indices(mask: Any) -> tuple[np.ndarray[Any, Any], ...]:
 def parse(shape: tuple[int, ...], idx: Any) -> tuple[list[Item], tuple[int, ...]]:
     """Return (items in order, shape of the operand they apply to).
 
-    The shape differs from the array's only for scalar bools (``x[True]``): each adds an axis of length 1.
+    The shape differs from the array's only for scalar bools (``x[True]``): each adds an axis.
 
     Raises:
         IndexError: too many indices, two ellipses, a mask of the wrong shape, a traced slice bound.
@@ -186,8 +187,10 @@ def parse(shape: tuple[int, ...], idx: Any) -> tuple[list[Item], tuple[int, ...]
         if entry is None or entry is Ellipsis:
             continue
         is_mask = _is_bool(entry)
-        consumed += np.ndim(entry) if is_mask and isinstance(entry, np.ndarray) else (
-            entry.ndim if is_mask and isinstance(entry, Array) else (0 if is_mask else 1)
+        consumed += (
+            np.ndim(entry)
+            if is_mask and isinstance(entry, np.ndarray)
+            else (entry.ndim if is_mask and isinstance(entry, Array) else (0 if is_mask else 1))
         )
     if consumed > len(shape):
         raise IndexError(
@@ -255,7 +258,7 @@ def _integer(entry: Any, size: int, axis: int) -> Item:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
     data = concrete_data(entry) if not isinstance(entry, Tracer) else None
     if data is not None:
-        index = data.astype(np.int64 if data.dtype.itemsize == 8 else np.int32)
+        index: Any = data.astype(np.int64 if data.dtype.itemsize == 8 else np.int32)
         return Taken(np.where(index < 0, index + size, index).astype(np.int32))
     return Taken(_from_front(entry, size))
 
@@ -347,7 +350,7 @@ def _static(x: Value, items: list[Item]) -> Value:
 
 
 def _static_eager(x: ArrayImpl, items: list[Item]) -> ArrayImpl:
-    """Index NumPy data at once; a row of a contiguous array shares its memory (nobody writes to it)."""
+    """Index NumPy data at once; a row of a contiguous array shares its memory."""
     key: list[Any] = []
     axis = 0
     for item in items:
@@ -359,7 +362,9 @@ def _static_eager(x: ArrayImpl, items: list[Item]) -> ArrayImpl:
                 key.append(_clamped(index, x.aval.shape[axis]))
             case Span(start, step, length, _):
                 stop = start + length * step
-                key.append(slice(start, stop if stop >= 0 else None, step) if length else slice(0, 0))
+                key.append(
+                    slice(start, stop if stop >= 0 else None, step) if length else slice(0, 0)
+                )
             case Taken():
                 raise AssertionError("only indices known now come here")
         axis += 1
@@ -390,7 +395,9 @@ def _dynamic(x: Value, items: list[Item]) -> Value:
                 starts.append(constant(_clamped(index, shape[axis]), _INT32))
             case Taken(index):
                 starts.append(
-                    constant(int(index), _INT32) if isinstance(index, np.ndarray | np.generic) else index
+                    constant(int(index), _INT32)
+                    if isinstance(index, np.ndarray | np.generic)
+                    else index
                 )
         if not isinstance(item, Span):
             sizes.append(1)
@@ -474,7 +481,9 @@ class _Builder:
         self.windows: list[int] = []  # axes of the result that are windows
         self.sizes: list[int] = []
         self.collapsed: list[int] = []
-        self.parts: list[tuple[int, Any, tuple[int, ...]]] = []  # (operand axis, indices, result axes)
+        self.parts: list[
+            tuple[int, Any, tuple[int, ...]]
+        ] = []  # (operand axis, indices, result axes)
         self.axis = 0
         self.common_axes: tuple[int, ...] = ()
         if at_front:
@@ -565,5 +574,3 @@ def _index_array(columns: list[tuple[Any, tuple[int, ...]]], batch: tuple[int, .
 
 def _lengths(indices: Any, axes: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
     return batch
-
-

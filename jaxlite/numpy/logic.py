@@ -1,4 +1,4 @@
-"""Questions about elements: comparisons with tolerance, finiteness, truth. In: arrays. Out: bools."""
+"""Questions about elements: closeness, finiteness, truth. In: arrays. Out: bools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,19 @@ from jaxlite.numpy.promotion import (
     promote_all,
     promote_inexact,
 )
-from jaxlite.primitives import arithmetic as ar, bitwise, comparison as cmp, complex as parts, rounding
+from jaxlite.primitives import (
+    arithmetic as ar,
+)
+from jaxlite.primitives import (
+    bitwise,
+    rounding,
+)
+from jaxlite.primitives import (
+    comparison as cmp,
+)
+from jaxlite.primitives import (
+    complex as parts,
+)
 from jaxlite.primitives.convert import bitcast_convert_type_p, convert_element_type_p
 from jaxlite.primitives.reduction import reduce_and_p
 
@@ -165,9 +177,7 @@ def signbit(x: Any, /) -> Value:
             integer = np.dtype(f"int{bits}")
             word = bitcast_convert_type_p.bind(x, new_dtype=integer)
             top = bitwise.shift_right_arithmetic_p.bind(word, constant(bits - 1, integer))
-            return convert_element_type_p.bind(
-                top, new_dtype=_BOOL, weak_type=False, sharding=None
-            )
+            return convert_element_type_p.bind(top, new_dtype=_BOOL, weak_type=False, sharding=None)
         case "i":
             return cmp.lt_p.bind(x, constant(0, x.aval.dtype, x.aval.weak_type))
         case "u" | "b":
@@ -277,7 +287,7 @@ def array_equiv(a1: Any, a2: Any) -> Value:
 
 
 __all__ = [
-    "allclose", "array_equal", "array_equiv", "isclose", "iscomplex", "iscomplexobj", "isfinite",
-    "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "signbit",
+    "allclose", "array_equal", "array_equiv", "isclose", "iscomplex", "iscomplexobj",
+    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar",
+    "logical_not", "signbit",
 ]  # fmt: skip

@@ -1,8 +1,10 @@
-"""Operators, methods and conversions of arrays. In: the class ``Array``. Out: the same class, complete.
+"""Operators, methods and conversions of arrays. In: the class ``Array``.
 
-Installed once, when ``jaxlite.numpy`` is imported: ``language`` knows no NumPy functions (the second
-inversion). Tracers inherit everything; what needs a value (``if x:``, ``int(x)``) works on a tracer that has
-one and raises JAX's error otherwise.
+Out: the same class, complete.
+
+Installed once, when ``jaxlite.numpy`` is imported: ``language`` knows no NumPy functions (the
+second inversion). Tracers inherit everything; what needs a value (``if x:``, ``int(x)``) works on
+a tracer that has one and raises JAX's error otherwise.
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ from jaxlite.numpy import (
     choosing,
     cumulative,
     diagonals,
+    joining,
     ordering,
     products,
+    rearrange,
     reductions,
     selection,
-    rearrange,
     ufuncs,
 )
 from jaxlite.numpy.at import _IndexUpdateHelper
@@ -158,7 +161,8 @@ def __setitem__(self: Value, index: Any, value: Any) -> NoReturn:
     """Raise TypeError: arrays cannot be changed."""
     text = f".at[{index_text(index)}].set({value_text(value)})"
     raise TypeError(
-        "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = y, use "
+        "JAX arrays are immutable and do not support in-place item assignment. Instead of x[idx] = "
+        "y, use "
         "x = x.at[idx].set(y) or another .at[] method: "
         "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
         f"\n  The array has shape {list(self.shape)} and dtype {dtypes.name_of(self.dtype)}."
@@ -189,7 +193,7 @@ def __iter__(self: Value) -> Iterator[Value]:
     if not self.aval.shape:
         raise TypeError("iteration over a 0-d array")
     if isinstance(self, Tracer):
-        return iter(rearrange.unstack(self) if self.aval.shape[0] else ())
+        return iter(joining.unstack(self) if self.aval.shape[0] else ())
     return (getitem(self, k) for k in range(self.aval.shape[0]))
 
 
@@ -223,7 +227,8 @@ def _value(self: Value, error: Callable[[], Exception]) -> ArrayImpl:
 def _conversion_error(self: Value, kind: str) -> Exception:
     return errors.ConcretizationTypeError(
         self,
-        f"The problem arose with the `{kind}` function. If trying to convert the data type of a value, "
+        f"The problem arose with the `{kind}` function. If trying to convert the data type of a "
+        "value, "
         f"try using `x.astype({kind})` or `jnp.array(x, {kind})` instead.\n",
     )
 
@@ -241,11 +246,13 @@ def __bool__(self: Value) -> bool:
     """Return the truth of an array of one element."""
     if self.aval.size > 1:
         raise ValueError(
-            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or "
+            "a.all()"
         )
     if self.aval.size == 0:
         raise ValueError(
-            "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array "
+            "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an "
+            "array "
             "is not empty."
         )
     return bool(_value(self, lambda: errors.TracerBoolConversionError(self))._data)
@@ -292,7 +299,8 @@ def __array__(self: Value, dtype: Any = None, copy: bool | None = None) -> Any:
         raise errors.TracerArrayConversionError(self)
     if isinstance(self.dtype, dtypes.KeyDType):
         raise TypeError(
-            "JAX array with PRNGKey dtype cannot be converted to a NumPy array. Use jax.random.key_data(arr) "
+            "JAX array with PRNGKey dtype cannot be converted to a NumPy array. Use "
+            "jax.random.key_data(arr) "
             "if you wish to extract the underlying integer array."
         )
     if copy or (dtype is not None and dtype != self._data.dtype):
@@ -322,7 +330,8 @@ def _data_only(name: str, function: Callable[[ArrayImpl], Any]) -> None:
             shape = ",".join(map(str, self.aval.shape))
             raise errors.ConcretizationTypeError(
                 self,
-                f"The {name}() method was called on traced array with shape {self.aval.dtype}[{shape}].\n",
+                f"The {name}() method was called on traced array with shape "
+                f"{self.aval.dtype}[{shape}].\n",
             )
         return function(self)
 
@@ -392,7 +401,9 @@ def _dlpack_device(self: ArrayImpl) -> Any:
 # --- methods that are functions of the namespace ---
 
 
-def _reshape(self: Value, *args: Any, order: str = "C", copy: Any = None, out_sharding: Any = None) -> Value:
+def _reshape(
+    self: Value, *args: Any, order: str = "C", copy: Any = None, out_sharding: Any = None
+) -> Value:
     """Return the elements in another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
     target = args[0] if len(args) == 1 else args
     return rearrange.reshape(self, target, order)
@@ -409,7 +420,7 @@ def _flatten(self: Value, order: str = "C", *, out_sharding: Any = None) -> Valu
     return rearrange.ravel(self, order)
 
 
-def _clip(self: Value, min: Any = None, max: Any = None) -> Value:  # noqa: A002
+def _clip(self: Value, min: Any = None, max: Any = None) -> Value:
     """Return elements limited to ``min`` and ``max``."""
     return choosing.clip(self, min, max)
 
@@ -428,11 +439,25 @@ _NAMESPACE: dict[str, Any] = {
     **{
         name: getattr(reductions, name)
         for name in (
-            "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "ptp", "std", "sum", "var",
-        )  # fmt: skip
+            "all",
+            "any",
+            "argmax",
+            "argmin",
+            "max",
+            "mean",
+            "min",
+            "prod",
+            "ptp",
+            "std",
+            "sum",
+            "var",
+        )
     },
     **{name: getattr(cumulative, name) for name in ("cumprod", "cumsum")},
-    **{name: getattr(ordering, name) for name in ("argpartition", "argsort", "searchsorted", "sort")},
+    **{
+        name: getattr(ordering, name)
+        for name in ("argpartition", "argsort", "searchsorted", "sort")
+    },
     **{name: getattr(diagonals, name) for name in ("diagonal", "trace")},
     **{name: getattr(selection, name) for name in ("choose", "nonzero", "take")},
     **{name: getattr(rearrange, name) for name in ("ravel", "squeeze", "swapaxes")},

@@ -19,7 +19,8 @@ from jaxlite.numpy.promotion import (
     promote_all,
     retype,
 )
-from jaxlite.primitives import reduction, sort as strict
+from jaxlite.primitives import reduction
+from jaxlite.primitives import sort as strict
 from jaxlite.primitives.comparison import le_to_p, lt_to_p
 
 _INT32 = np.dtype(np.int32)
@@ -28,7 +29,8 @@ _INT32 = np.dtype(np.int32)
 def _no_numpy_options(name: str, kind: Any, order: Any) -> None:
     if kind is not None:
         raise TypeError(
-            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to specify sort "
+            f"'kind' argument to {name} is not supported. Use stable=True or stable=False to "
+            "specify sort "
             "stability."
         )
     if order is not None:
@@ -236,7 +238,9 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     ascending = searchsorted(edges, x, side)
     other = "left" if side == "right" else "right"
     mirrored = searchsorted(shapes.rev(edges, (0,)), x, other)
-    descending = elementwise.sub(broadcast_value(constant(edges.shape[0], _INT32), mirrored.shape), mirrored)
+    descending = elementwise.sub(
+        broadcast_value(constant(edges.shape[0], _INT32), mirrored.shape), mirrored
+    )
     rises = elementwise.ge(edges[-1], edges[0])
     return elementwise.select_n(rises, descending, ascending)
 

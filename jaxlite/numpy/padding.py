@@ -102,7 +102,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Va
     if unknown:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {set(unknown)}")
     if mode in ("constant", "empty"):
-        return _constant(x, widths, _pairs(kwargs.get("constant_values", 0), x.ndim, "constant_values"))
+        return _constant(
+            x, widths, _pairs(kwargs.get("constant_values", 0), x.ndim, "constant_values")
+        )
     for axis, (before, after) in enumerate(widths):
         if before or after:
             x = _along(x, axis, before, after, mode, kwargs)
@@ -152,9 +154,7 @@ def _outside(
 ) -> tuple[Value, Value]:
     size = x.shape[axis]
     edges = (_slab(x, axis, 0, 1), _slab(x, axis, size - 1, size))
-    shape = [
-        tuple(n if k == axis else m for k, m in enumerate(x.shape)) for n in (before, after)
-    ]
+    shape = [tuple(n if k == axis else m for k, m in enumerate(x.shape)) for n in (before, after)]
     if mode == "edge":
         low, high = (broadcast_value(e, s) for e, s in zip(edges, shape, strict=True))
         return low, high
@@ -164,18 +164,18 @@ def _outside(
         high = shapes.rev(_ramp(edges[1], ends[1], after, axis, x.dtype), (axis,))
         return low, high
     lengths = kwargs.get("stat_length")
-    spans = (None, None) if lengths is None else _pairs(lengths, x.ndim, "stat_length")[axis]
-    spans = [size if s is None else min(operator.index(s), size) for s in spans]
-    statistic = {
+    given = (None, None) if lengths is None else _pairs(lengths, x.ndim, "stat_length")[axis]
+    spans = [size if s is None else min(operator.index(s), size) for s in given]
+    statistics: dict[str, Callable[..., Value]] = {
         "maximum": reductions.max,
         "minimum": reductions.min,
         "mean": reductions.mean,
         "median": median,
-    }[mode]
+    }
     parts = (_slab(x, axis, 0, spans[0]), _slab(x, axis, size - spans[1], size))
     out = []
     for part, target in zip(parts, shape, strict=True):
-        value = statistic(part, axis=axis, keepdims=True)
+        value = statistics[mode](part, axis=axis, keepdims=True)
         if mode in ("mean", "median") and dtypes.kind_of(x.dtype) in "iu":
             value = round_to_even(value)
         out.append(broadcast_value(retype(value, x.dtype), target))

@@ -1,4 +1,7 @@
-"""Polynomials as vectors of coefficients, the highest power first. In: coefficients. Out: values or coefficients."""
+"""Polynomials as vectors of coefficients, the highest power first. In: coefficients.
+
+Out: values or coefficients.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from jaxlite.lax.operands import constant
 from jaxlite.numpy import ufuncs
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.indexing import concrete_data
+from jaxlite.numpy.joining import concatenate
 from jaxlite.numpy.promotion import (
     broadcast_value,
     check_arraylike,
@@ -24,7 +28,7 @@ from jaxlite.numpy.promotion import (
     retype,
 )
 from jaxlite.numpy.ranges import arange
-from jaxlite.numpy.rearrange import atleast_1d, concatenate
+from jaxlite.numpy.rearrange import atleast_1d
 from jaxlite.numpy.repeating import trim_zeros
 from jaxlite.numpy.signal import convolve
 
@@ -98,7 +102,9 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Value,
         factor = ufuncs.divide(rest[k], b[0])
         quotient.append(factor)
         window = (k, m - n - k, 0)
-        rest = ufuncs.subtract(rest, shapes.pad(ufuncs.multiply(factor, b), constant(0, b.dtype), (window,)))
+        rest = ufuncs.subtract(
+            rest, shapes.pad(ufuncs.multiply(factor, b), constant(0, b.dtype), (window,))
+        )
     q = shapes.stack(quotient) if quotient else shapes.full((1,), 0, a.dtype)
     return q, trim_zeros(rest, "f") if trim_leading_zeros else rest
 

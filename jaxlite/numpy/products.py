@@ -1,4 +1,7 @@
-"""Products of vectors, matrices and tensors. In: arrays. Out: sums of products, one ``dot_general`` each."""
+"""Products of vectors, matrices and tensors. In: arrays.
+
+Out: sums of products, one ``dot_general`` each.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,11 @@ def _operands(name: str, a: Any, b: Any, preferred: Any) -> tuple[Value, Value, 
     """Return (a, b, dtype of the result, weak) after promotion."""
     check_arraylike(name, a, b)
     a, b = promote_all(name, a, b)
-    wanted = (
-        a.dtype if preferred is None else dtypes.requested_dtype(preferred, name)
-    )
+    wanted = a.dtype if preferred is None else dtypes.requested_dtype(preferred, name)
     return a, b, wanted, a.aval.weak_type
 
 
-def _product(
-    a: Value, b: Value, numbers: Any, precision: Any, wanted: Any, weak: bool
-) -> Value:
+def _product(a: Value, b: Value, numbers: Any, precision: Any, wanted: Any, weak: bool) -> Value:
     out = dot_general(a, b, numbers, precision, wanted)
     return retype(out, out.dtype, weak)
 
@@ -113,9 +112,7 @@ def matmul(
 def _batched(x: Value, y: Value, precision: Any, wanted: Any, weak: bool) -> Value:
     """Multiply stacks: shared batch axes are batch dims, others stay free axes of one operand."""
     rank = max(x.ndim, y.ndim) - 2
-    lengths = [
-        (_length(x, axis, rank), _length(y, axis, rank)) for axis in range(rank)
-    ]
+    lengths = [(_length(x, axis, rank), _length(y, axis, rank)) for axis in range(rank)]
     if any(m != n and 1 not in (m, n) for m, n in lengths):
         names = [f"{dtypes.name_of(o.dtype)}[{','.join(map(str, o.shape))}]" for o in (x, y)]
         raise ValueError(f"Incompatible types for matmul arguments: {names[0]} and {names[1]}")
@@ -125,9 +122,7 @@ def _batched(x: Value, y: Value, precision: Any, wanted: Any, weak: bool) -> Val
     x, x_batch = _without_ones(x, rank)
     y, y_batch = _without_ones(y, rank)
     batch = (tuple(x_batch[a] for a in shared), tuple(y_batch[a] for a in shared))
-    out = _product(
-        x, y, (((x.ndim - 1,), (y.ndim - 2,)), batch), precision, wanted, weak
-    )
+    out = _product(x, y, (((x.ndim - 1,), (y.ndim - 2,)), batch), precision, wanted, weak)
     # The result has the axes [shared, x's own, rows, y's own, columns].
     order: list[Any] = [*shared, *of_x, "rows", *of_y, "columns"]
     target: list[Any] = [axis for axis in range(rank) if axis in order] + ["rows", "columns"]
@@ -185,9 +180,7 @@ def vecdot(
     return shapes.squeeze(out, (out.ndim - 2, out.ndim - 1))
 
 
-def vdot(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
-) -> Value:
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """Return the dot product of two arrays read as vectors, the first conjugated."""
     check_arraylike("vdot", a, b)
     x, y = as_operand("vdot", a), as_operand("vdot", b)
@@ -195,9 +188,7 @@ def vdot(
     return dot(*flat, precision=precision, preferred_element_type=preferred_element_type)
 
 
-def inner(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None
-) -> Value:
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Value:
     """Return the product over the last axes of both."""
     x, y, wanted, weak = _operands("inner", a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
@@ -255,13 +246,13 @@ def tensordot(
     else:
         if len(axes) != 2:
             raise TypeError(
-                f"tensordot axes must be an int, a pair of ints, or a pair of lists/tuples of ints, got {axes}."
+                "tensordot axes must be an int, a pair of ints, or a pair of lists/tuples of "
+                f"ints, got {axes}."
             )
         left, right = (_several(k) for k in axes)
         if len(left) != len(right):
             raise TypeError(
-                "tensordot requires axes lists to have equal length, got "
-                f"{axes[0]} and {axes[1]}."
+                f"tensordot requires axes lists to have equal length, got {axes[0]} and {axes[1]}."
             )
         contract = (
             tuple(canonical_axis(k, x.ndim) for k in left),

@@ -1,7 +1,10 @@
-"""What NumPy does to operands before an operation. In: arrays, Python numbers. Out: arrays of one dtype and shape.
+"""What NumPy does to operands before an operation. In: arrays, Python numbers.
 
-Promotion walks JAX's lattice (``language/dtypes.py``): Python numbers and arrays made of them only are weak
-and give way. Two frequent cases stay cheap: equal avals, and an array beside a Python number.
+Out: arrays of one dtype and shape.
+
+Promotion walks JAX's lattice (``language/dtypes.py``): Python numbers and arrays made of them only
+are weak and give way. Two frequent cases stay cheap: equal avals, and an array beside a Python
+number.
 """
 
 from __future__ import annotations
@@ -45,8 +48,8 @@ def check_arraylike(name: str, *args: Any, start: int = 0) -> None:
     for position, x in enumerate(args, start):
         if not is_array_like(x):
             raise TypeError(
-                f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}."
-                + _advice(name, x)
+                f"{name} requires ndarray or scalar arguments, got {type(x)} at position "
+                f"{position}." + _advice(name, x)
             )
 
 
@@ -56,7 +59,8 @@ def _advice(name: str, x: Any) -> str:
     text = repr(x)
     shown = text if len(text) <= 40 else "..."
     return (
-        "\n  A list is not converted silently: each of its elements would become a separate operation."
+        "\n  A list is not converted silently: each of its elements would become a separate "
+        "operation."
         f"\n  Fix: jnp.{name}(jnp.array({shown}))"
     )
 
@@ -225,7 +229,9 @@ def _explain(name: str, shapes: tuple[tuple[int, ...], ...]) -> str:
                 f"  Fix: v[:, None] has shape [{short[0]},1] and broadcasts along columns."
             )
         else:
-            lines.append("  Fix: insert axes of length 1 with x[:, None] so that the lengths align.")
+            lines.append(
+                "  Fix: insert axes of length 1 with x[:, None] so that the lengths align."
+            )
     return "\n".join(lines)
 
 
@@ -265,12 +271,28 @@ def broadcast_arrays_to(name: str, *arrays: Value) -> list[Value]:
 
 #: Primitives whose ``impl`` is one NumPy ufunc: eagerly NumPy may broadcast without copies.
 _NUMPY_BROADCASTS = frozenset(
-    ("add", "sub", "mul", "div", "max", "min", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor")
+    (
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "max",
+        "min",
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "and",
+        "or",
+        "xor",
+    )
 )
 
 
 def bind_broadcast(primitive: Primitive, name: str, x: Value, y: Value) -> Value:
-    """Apply an elementwise ``primitive`` to two operands of one dtype, broadcasting their shapes."""
+    """Apply an elementwise ``primitive`` to operands of one dtype; shapes broadcast."""
     sx, sy = x.aval.shape, y.aval.shape
     if sx == sy or not sx or not sy:
         return primitive.bind(x, y)

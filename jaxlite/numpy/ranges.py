@@ -21,6 +21,7 @@ from jaxlite.numpy.arithmetic import power
 from jaxlite.numpy.choosing import choose_between
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.indexing import concrete_data
+from jaxlite.numpy.joining import concatenate
 from jaxlite.numpy.promotion import (
     as_operand,
     broadcast_arrays_to,
@@ -29,7 +30,7 @@ from jaxlite.numpy.promotion import (
     promote_all_inexact,
     retype,
 )
-from jaxlite.numpy.rearrange import concatenate, moveaxis
+from jaxlite.numpy.rearrange import moveaxis
 
 _INT32 = np.dtype(np.int32)
 _BOOL = np.dtype(np.bool_)
@@ -39,7 +40,7 @@ _BOOL = np.dtype(np.bool_)
 
 
 def _known(value: Any, argument: str) -> Any:
-    """Return a bound of ``arange`` as a NumPy scalar; it decides the shape, so it must be known now."""
+    """Return a bound of ``arange`` as a NumPy scalar: it decides the shape."""
     if isinstance(value, Tracer) and value.concrete_value() is None:
         raise errors.ConcretizationTypeError(
             value, f"It arose in the jnp.arange argument '{argument}'\n"
@@ -81,10 +82,7 @@ def arange(
     given = [v for v in (start, stop, step) if v is not None]
     for value in given:
         _check_number(value)
-    if dtype is None:
-        kind = dtypes.result_type(*given)
-    else:
-        kind = dtypes.requested_dtype(dtype, "arange")
+    kind = dtypes.result_type(*given) if dtype is None else dtypes.requested_dtype(dtype, "arange")
     if stop is None and step is None:
         first, last, by = 0, _known(start, "stop"), 1
     else:
@@ -130,8 +128,10 @@ def _sequence_data(first: Any, by: Any, length: int, dtype: Any) -> Any:
     if dtypes.kind_of(dtype) in "iu":
         whole = np.arange(length, dtype=np.int64) * np.int64(by) + np.int64(first)
         return whole.astype(dtype)
-    return np.arange(first, first + length * by, by)[:length].astype(dtype) if length else (
-        np.zeros((0,), dtype)
+    return (
+        np.arange(first, first + length * by, by)[:length].astype(dtype)
+        if length
+        else (np.zeros((0,), dtype))
     )
 
 
@@ -218,7 +218,7 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Value:
-    """Return ``num`` numbers from ``base**start`` to ``base**stop`` with evenly spaced exponents."""
+    """Return ``num`` numbers from ``base**start`` to ``base**stop``, evenly in the exponent."""
     check_arraylike("logspace", start, stop)
     wanted = None if dtype is None else dtypes.requested_dtype(dtype, "logspace")
     out = power(base, linspace(start, stop, num, endpoint, axis=axis))
@@ -236,13 +236,17 @@ def geomspace(
     """
     check_arraylike("geomspace", start, stop)
     a, b = promote_all_inexact("geomspace", start, stop)
-    wanted = retype(a, a.dtype).dtype if dtype is None else dtypes.requested_dtype(dtype, "geomspace")
+    wanted = (
+        retype(a, a.dtype).dtype if dtype is None else dtypes.requested_dtype(dtype, "geomspace")
+    )
     sign: Any = constant(1, a.dtype)
     if dtypes.kind_of(a.dtype) != "c":
         zero = constant(0, a.dtype)
-        both = elementwise.bitwise_and(elementwise.lt(a, zero), elementwise.lt(b, zero)) if (
-            a.shape == b.shape
-        ) else ufuncs.bitwise_and(ufuncs.less(a, zero), ufuncs.less(b, zero))
+        both = (
+            elementwise.bitwise_and(elementwise.lt(a, zero), elementwise.lt(b, zero))
+            if (a.shape == b.shape)
+            else ufuncs.bitwise_and(ufuncs.less(a, zero), ufuncs.less(b, zero))
+        )
         sign = choose_between(both, constant(-1, a.dtype), constant(1, a.dtype))
         a, b = ufuncs.multiply(a, sign), ufuncs.multiply(b, sign)
     ten = math.log(10)
@@ -322,7 +326,7 @@ def _triangle(name: str, m: Any, k: int, keeps_lower: bool) -> Value:
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Value:
-    """Return the matrix whose columns are powers of the vector ``x`` (falling, or ``increasing``)."""
+    """Return a matrix of powers of ``x``, falling (or ``increasing``) along the rows."""
     check_arraylike("vander", x)
     v = as_operand("vander", x)
     if v.ndim != 1:
@@ -359,15 +363,11 @@ def meshgrid(
     if not copy:
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
     if indexing not in ("xy", "ij"):
-        raise ValueError(
-            "Valid values for indexing are 'xy' and 'ij', "
-            f"got {indexing}"
-        )
+        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
     vectors = [as_operand("meshgrid", x) for x in xi]
     if any(v.ndim != 1 for v in vectors):
         raise ValueError(
-            "Arguments to jax.numpy.meshgrid must be 1D, got shapes "
-            f"{[v.shape for v in vectors]}"
+            f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[v.shape for v in vectors]}"
         )
     n = len(vectors)
     places = list(range(n))
@@ -385,7 +385,7 @@ def meshgrid(
 
 
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
-    """Return the index arrays of a shape: ``[len(dimensions), *dimensions]`` (a tuple if ``sparse``).
+    """Return the index arrays of a shape, stacked (a tuple if ``sparse``).
 
     Example:
         >>> indices((1, 2))
@@ -397,7 +397,9 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     kind = dtypes.default_dtype(int) if dtype is None else dtypes.requested_dtype(dtype, "indices")
     if sparse:
         return tuple(
-            shapes.broadcasted_iota(kind, tuple(d if k == axis else 1 for k, d in enumerate(dims)), axis)
+            shapes.broadcasted_iota(
+                kind, tuple(d if k == axis else 1 for k, d in enumerate(dims)), axis
+            )
             for axis in range(len(dims))
         )
     grids = [shapes.broadcasted_iota(kind, dims, axis) for axis in range(len(dims))]
@@ -413,7 +415,9 @@ def ix_(*args: Any) -> tuple[Value, ...]:
     for k, arg in enumerate(args):
         v = as_operand("ix_", arg)
         if v.ndim != 1:
-            raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {v.shape}")
+            raise ValueError(
+                f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {v.shape}"
+            )
         if v.dtype == _BOOL:
             raise NotImplementedError("Boolean arguments to jax.numpy.ix_ are not implemented")
         shape = [1] * len(args)
@@ -509,6 +513,20 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Value, Value]:
     return triu_indices(rows, k, columns)
 
 
+def mask_indices(
+    n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *, size: int | None = None
+) -> tuple[Value, Value]:
+    """Return the indices where ``mask_func`` of an n by n matrix of ones and ``k`` is not 0."""
+    data = concrete_data(asarray(mask_func(shapes.full((n, n), 1, _INT32), k)))
+    assert data is not None, "the mask of ones is known"
+    rows, columns = np.nonzero(data)
+    if size is not None:
+        rows, columns = (
+            np.resize(np.append(p, np.zeros(size, int))[:size], size) for p in (rows, columns)
+        )
+    return from_numpy(rows.astype(np.int32)), from_numpy(columns.astype(np.int32))
+
+
 def diag_indices(n: int, ndim: int = 2) -> tuple[Value, ...]:
     """Return the indices of the main diagonal of an array with ``ndim`` axes of length n."""
     if n < 0 or ndim < 0:
@@ -531,7 +549,7 @@ def diag_indices_from(arr: Any) -> tuple[Value, ...]:
 
 __all__ = [
     "arange", "c_", "diag_indices", "diag_indices_from", "eye", "geomspace", "identity",
-    "index_exp", "indices", "ix_", "linspace", "logspace", "meshgrid", "mgrid", "ogrid", "r_", "s_",
-    "tri", "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices",
-    "triu_indices_from", "vander",
+    "index_exp", "indices", "ix_", "linspace", "logspace", "mask_indices", "meshgrid", "mgrid",
+    "ogrid", "r_", "s_", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
+    "triu_indices", "triu_indices_from", "vander",
 ]  # fmt: skip

@@ -1,4 +1,6 @@
-"""Functions that combine elements along axes. In: an array, axes, maybe a mask. Out: an array with fewer axes.
+"""Functions that combine elements along axes. In: an array, axes, maybe a mask.
+
+Out: an array with fewer axes.
 
 Half precision is summed in float32; small integers are summed as int32 (uint32), as in JAX.
 """
@@ -27,7 +29,9 @@ from jaxlite.numpy.promotion import (
     promote_all_inexact,
     retype,
 )
-from jaxlite.primitives import arithmetic as ar, argreduce, reduction as red
+from jaxlite.primitives import argreduce
+from jaxlite.primitives import arithmetic as ar
+from jaxlite.primitives import reduction as red
 from jaxlite.primitives.comparison import ne_p
 
 _FLOAT32 = np.dtype(np.float32)
@@ -104,11 +108,13 @@ def _combine(
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"Return the {text} of elements over ``axis`` (None: all).\n\n"
-        "    Args:\n        a: ``T[*s]``.\n        axis: an int or ints.\n        dtype: of the result.\n"
+        "    Args:\n        a: ``T[*s]``.\n        axis: an int or ints.\n        dtype: of the "
+        "result.\n"
         "        out: only None.\n        keepdims: leave the axes with length 1.\n"
         "        initial: combined with the result.\n        where: mask of the elements to take.\n"
         "        promote_integers: small integers give int32 (uint32).\n\n"
-        "    Raises:\n        TypeError: ``a`` is a list.\n        ValueError: an axis that does not exist.\n"
+        "    Raises:\n        TypeError: ``a`` is a list.\n        ValueError: an axis that does "
+        "not exist.\n"
     )
     return function
 
@@ -116,11 +122,11 @@ def _combine(
 def _initial(value: Any, dtype: Any, name: str) -> Value:
     initial = retype(as_operand(name, value), dtype)
     if initial.ndim:
-        raise ValueError("initial value must be a scalar. Got array of shape " f"{initial.shape}")
+        raise ValueError(f"initial value must be a scalar. Got array of shape {initial.shape}")
     return initial
 
 
-sum = _combine("sum", red.reduce_sum_p, ar.add_p, 0, "sum", out_sharding=None)  # noqa: A001
+sum = _combine("sum", red.reduce_sum_p, ar.add_p, 0, "sum", out_sharding=None)
 prod = _combine("prod", red.reduce_prod_p, ar.mul_p, 1, "product")
 
 
@@ -150,7 +156,8 @@ def _extremum(
                 )
             if where is not None:
                 raise ValueError(
-                    f"reduction operation {public} does not have an identity, so to use a where mask "
+                    f"reduction operation {public} does not have an identity, so to use a where "
+                    "mask "
                     "one has to specify 'initial'"
                 )
         x = retype(x, x.aval.dtype)
@@ -176,8 +183,8 @@ def any_empty(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
     return math.prod(shape[axis] for axis in axes) == 0
 
 
-max = _extremum("max", red.reduce_max_p, ar.max_p, -1, "greatest")  # noqa: A001
-min = _extremum("min", red.reduce_min_p, ar.min_p, 1, "least")  # noqa: A001
+max = _extremum("max", red.reduce_max_p, ar.max_p, -1, "greatest")
+min = _extremum("min", red.reduce_min_p, ar.min_p, 1, "least")
 amax = _extremum("amax", red.reduce_max_p, ar.max_p, -1, "greatest")
 amin = _extremum("amin", red.reduce_min_p, ar.min_p, 1, "least")
 
@@ -197,12 +204,14 @@ def _truths(name: str, primitive: Primitive, neutral: bool, text: str) -> Callab
         return keep_axes(result, x.aval.shape, axes) if keepdims else result
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Return whether {text} over ``axis`` (None: all) differ from 0: ``-> bool``."
+    function.__doc__ = (
+        f"Return whether {text} over ``axis`` (None: all) differ from 0: ``-> bool``."
+    )
     return function
 
 
-all = _truths("all", red.reduce_and_p, True, "all elements")  # noqa: A001
-any = _truths("any", red.reduce_or_p, False, "any elements")  # noqa: A001
+all = _truths("all", red.reduce_and_p, True, "all elements")
+any = _truths("any", red.reduce_or_p, False, "any elements")
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Value:
@@ -318,7 +327,9 @@ def var(
     axes = axes_tuple(axis, x.aval.ndim)
     work, result = _var_dtypes(x.aval.dtype, dtype)
     x = retype(x, work)
-    centre = _mean_kept(x, axis, work, where) if mean is None else retype(as_operand("var", mean), work)
+    centre = (
+        _mean_kept(x, axis, work, where) if mean is None else retype(as_operand("var", mean), work)
+    )
     centered = bind_broadcast(ar.sub_p, "var", x, centre)
     squares = _squared(centered)
     real = squares.aval.dtype
@@ -347,8 +358,10 @@ def _var_dtypes(own: Any, dtype: Any) -> tuple[Any, Any]:
         wanted = dtypes.requested_dtype(dtype, "var")
         if dtypes.kind_of(own) == "c" and dtypes.kind_of(wanted) != "c":
             raise ValueError(
-                "jax.numpy.var does not yet support real dtype parameters when computing the variance "
-                "of an array of complex values. The semantics of numpy.var seem unclear in this case. "
+                "jax.numpy.var does not yet support real dtype parameters when computing the "
+                "variance "
+                "of an array of complex values. The semantics of numpy.var seem unclear in this "
+                "case. "
                 "Please comment on https://github.com/jax-ml/jax/issues/2283 if this behavior is "
                 "important to you."
             )
@@ -420,7 +433,9 @@ def average(
         if x.shape != w.shape:
             w = _weights_along(x, w, axis)
         total = sum(w, axis, keepdims=keepdims)
-        out = bind_broadcast(ar.div_p, "average", sum(ar.mul_p.bind(x, w), axis, keepdims=keepdims), total)
+        out = bind_broadcast(
+            ar.div_p, "average", sum(ar.mul_p.bind(x, w), axis, keepdims=keepdims), total
+        )
     if not returned:
         return out
     return out, broadcast_value(total, out.shape)
@@ -428,19 +443,21 @@ def average(
 
 def _weights_along(x: Value, w: Value, axis: Any) -> Value:
     if axis is None:
-        raise ValueError(
-            "Axis must be specified when shapes of a and weights differ."
-        )
+        raise ValueError("Axis must be specified when shapes of a and weights differ.")
     axes = axes_tuple(axis, x.ndim)
     if tuple(x.shape[k] for k in axes) != w.shape:
-        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis."
+        )
     return shapes.broadcast_in_dim(w, x.shape, axes)
 
 
 # --- where extremes are ---
 
 
-def _argument(name: str, strict: Callable[[Value, int, Any], Value], text: str) -> Callable[..., Value]:
+def _argument(
+    name: str, strict: Callable[[Value, int, Any], Value], text: str
+) -> Callable[..., Value]:
     def function(
         a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
     ) -> Value:
@@ -461,7 +478,8 @@ def _argument(name: str, strict: Callable[[Value, int, Any], Value], text: str) 
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"Return where the {text} element along ``axis`` is (None: in the flattened array): ``-> i32``.\n\n"
+        f"Return where the {text} element along ``axis`` is (None: in the flattened array): ``-> "
+        "i32``.\n\n"
         "    The first of equal ones; NaN counts as both.\n\n"
         "    Raises:\n        ValueError: the axis is empty or does not exist.\n"
     )

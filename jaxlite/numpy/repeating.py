@@ -17,6 +17,7 @@ from jaxlite.numpy.at import scatter
 from jaxlite.numpy.axes import AxisError, canonical_axis
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.indexing import concrete_data
+from jaxlite.numpy.joining import concatenate
 from jaxlite.numpy.promotion import (
     as_operand,
     broadcast_value,
@@ -24,8 +25,8 @@ from jaxlite.numpy.promotion import (
     promote_all,
     retype,
 )
+from jaxlite.numpy.rearrange import ravel
 from jaxlite.numpy.selection import take
-from jaxlite.numpy.rearrange import concatenate, ravel
 from jaxlite.primitives.cumulative import cumsum
 
 _INT32 = np.dtype(np.int32)
@@ -68,7 +69,8 @@ def repeat(
         if total_repeat_length is None:
             raise errors.ConcretizationTypeError(
                 repeats,
-                "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix this, "
+                "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix "
+                "this, "
                 "either specify a static value for `repeats`, or pass a static value to "
                 "`total_repeat_length`.\n",
             )
@@ -87,7 +89,9 @@ def repeat(
     if total_repeat_length is not None:
         extra = total_repeat_length - len(positions)
         filler = positions[-1] if len(positions) else 0
-        positions = np.concatenate([positions[:total_repeat_length], np.full(max(extra, 0), filler)])
+        positions = np.concatenate(
+            [positions[:total_repeat_length], np.full(max(extra, 0), filler)]
+        )
     return take(x, from_numpy(positions.astype(np.int32)), place, mode="clip")
 
 
@@ -112,7 +116,7 @@ def _repeat_traced(x: Value, repeats: Value, place: int, total: int) -> Value:
 def delete(
     arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Value:
-    """Return ``arr`` without the slices at ``obj`` (an index, a slice, indices, a mask) along ``axis``.
+    """Return ``arr`` without the slices at ``obj`` along ``axis``.
 
     Example:
         >>> delete(np.array([1, 2, 3]), 1)
@@ -133,8 +137,8 @@ def delete(
             raise errors.ConcretizationTypeError(obj, "'obj' array argument of jnp.delete()\n")
         if gone.ndim == 0 and not -size <= int(gone) < size:
             raise AxisError(f"axis {int(gone)} is out of bounds for array of dimension {size}")
-        outside = gone[(gone >= size) | (gone < -size)] if gone.ndim and gone.dtype != bool else ()
-        if len(outside):
+        outside: Any = gone[(gone >= size) | (gone < -size)] if gone.dtype != bool else ()
+        if gone.ndim and len(outside):
             raise IndexError(
                 f"index {outside[0]} is out of bounds for axis {place} with size {size}"
             )
@@ -157,8 +161,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
     else:
         place = canonical_axis(axis, x.ndim)
     size = x.shape[place]
-    data = np.arange(size)[obj] if isinstance(obj, slice) else (
-        np.asarray(obj) if not isinstance(obj, Array) else concrete_data(obj)
+    data = (
+        np.arange(size)[obj]
+        if isinstance(obj, slice)
+        else (np.asarray(obj) if not isinstance(obj, Array) else concrete_data(obj))
     )
     if data is None:
         raise errors.ConcretizationTypeError(obj, "'obj' array argument of jnp.insert()\n")
@@ -167,7 +173,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
     positions = np.where(positions < 0, positions + size, positions).clip(0, size)
     if len(positions) == 1:
         # One position takes all values.
-        new = shapes.expand_dims(new, (place,)) if is_scalar and new.ndim == x.ndim - 1 and new.ndim else new
+        new = (
+            shapes.expand_dims(new, (place,))
+            if is_scalar and new.ndim == x.ndim - 1 and new.ndim
+            else new
+        )
         count = new.shape[place] if new.ndim == x.ndim else 1
         positions = np.repeat(positions, count)
     order = np.argsort(positions, kind="stable")
@@ -202,7 +212,9 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Value:
     x = as_operand("trim_zeros", filt)
     data = concrete_data(x)
     if data is None:
-        raise errors.ConcretizationTypeError(x, "Error arose in the `filt` argument of trim_zeros()\n")
+        raise errors.ConcretizationTypeError(
+            x, "Error arose in the `filt` argument of trim_zeros()\n"
+        )
     hits = np.nonzero(data)[0]
     low = int(hits[0]) if len(hits) else x.size
     high = int(hits[-1]) + 1 if len(hits) else 0

@@ -1,11 +1,14 @@
-"""Dtypes as objects: ``jnp.float32`` names a dtype and makes arrays of it. In: a value. Out: an array.
+"""Dtypes as objects: ``jnp.float32`` names a dtype and makes arrays of it. In: a value.
 
-Each is a class without instances whose ``dtype`` attribute NumPy reads, so that ``x.dtype == jnp.float32``,
-``np.zeros(3, jnp.float32)`` and ``jnp.float32(3)`` all work.
+Out: an array.
+
+Each is a class without instances whose ``dtype`` attribute NumPy reads, so that ``x.dtype ==
+jnp.float32``, ``np.zeros(3, jnp.float32)`` and ``jnp.float32(3)`` all work.
 """
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import ml_dtypes
@@ -27,13 +30,13 @@ class ScalarType(type):
     def __hash__(cls) -> int:
         return hash(cls.dtype.type)
 
-    def __eq__(cls, other: object) -> bool:
+    def __eq__(cls, other: object) -> builtins.bool:
         return cls is other or cls.dtype.type == other or cls.dtype == other
 
-    def __ne__(cls, other: object) -> bool:
+    def __ne__(cls, other: object) -> builtins.bool:
         return not cls == other
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: Any) -> builtins.bool:
         return isinstance(instance, cls.dtype.type)
 
     def __repr__(cls) -> str:
@@ -51,7 +54,7 @@ def _scalar_type(scalar: Any, name: str | None = None) -> ScalarType:
 
 
 bool_ = _scalar_type(np.bool_, "bool")
-bool = bool_  # noqa: A001 - NumPy's name
+bool = bool_
 int8 = _scalar_type(np.int8)
 int16 = _scalar_type(np.int16)
 int32 = _scalar_type(np.int32)
@@ -77,6 +80,11 @@ float8_e4m3fn = _scalar_type(ml_dtypes.float8_e4m3fn)
 float8_e4m3fnuz = _scalar_type(ml_dtypes.float8_e4m3fnuz)
 float8_e5m2 = _scalar_type(ml_dtypes.float8_e5m2)
 float8_e5m2fnuz = _scalar_type(ml_dtypes.float8_e5m2fnuz)
+# Types that only newer releases of ml_dtypes have.
+_RARE = ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e8m0fnu", "int1", "uint1")
+for _name in _RARE:
+    if hasattr(ml_dtypes, _name):
+        globals()[_name] = _scalar_type(getattr(ml_dtypes, _name))
 int_ = int64
 uint = uint64
 float_ = float64
@@ -105,7 +113,7 @@ _KINDS = {
 
 
 def isdtype(dtype: Any, kind: Any) -> Any:
-    """Return whether ``dtype`` is of ``kind``: a dtype, a name such as "integral", or a tuple of these.
+    """Return whether ``dtype`` is of ``kind``: a dtype, or a name such as "integral".
 
     Raises:
         ValueError: an unknown name.
@@ -125,7 +133,8 @@ def isdtype(dtype: Any, kind: Any) -> Any:
                 return True
         except TypeError:
             raise ValueError(
-                f"Unrecognized kind={option!r} expected one of {list(_KINDS)}, or a compatible input "
+                f"Unrecognized kind={option!r} expected one of {list(_KINDS)}, or a compatible "
+                "input "
                 "for jnp.dtype()"
             ) from None
     return False
@@ -166,12 +175,61 @@ def result_type(*args: Any) -> Any:
 
 
 __all__ = [
-    "ComplexWarning", "ScalarType", "bfloat16", "bool", "bool_", "can_cast", "cdouble", "character",
-    "complex128", "complex64", "complex_", "complexfloating", "csingle", "double", "dtype", "finfo",
-    "flexible", "float16", "float32", "float64", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz",
-    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float_", "floating",
-    "generic", "iinfo", "inexact", "int16", "int2", "int32", "int4", "int64", "int8", "int_",
-    "integer", "isdtype", "issubdtype", "number", "object_", "promote_types", "result_type",
-    "signedinteger", "single", "uint", "uint16", "uint2", "uint32", "uint4", "uint64", "uint8",
+    "ComplexWarning",
+    "ScalarType",
+    "bfloat16",
+    "bool",
+    "bool_",
+    "can_cast",
+    "cdouble",
+    "character",
+    "complex64",
+    "complex128",
+    "complex_",
+    "complexfloating",
+    "csingle",
+    "double",
+    "dtype",
+    "finfo",
+    "flexible",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float16",
+    "float32",
+    "float64",
+    "float_",
+    "floating",
+    "generic",
+    "iinfo",
+    "inexact",
+    "int2",
+    "int4",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "int_",
+    "integer",
+    "isdtype",
+    "issubdtype",
+    "number",
+    "object_",
+    "promote_types",
+    "result_type",
+    "signedinteger",
+    "single",
+    "uint",
+    "uint2",
+    "uint4",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
     "unsignedinteger",
 ]  # fmt: skip
+__all__ += [name for name in _RARE if name in globals()]

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxlite import errors
 from jaxlite.language import dtypes
-from jaxlite.language.array import Array, Value, from_numpy
+from jaxlite.language.array import Value, from_numpy
 from jaxlite.language.avals import canonical_shape
 from jaxlite.language.trace import Tracer
 from jaxlite.lax import elementwise, shapes, slicing
@@ -112,7 +112,9 @@ def _wrapped(positions: Value, size: int) -> Value:
     if not isinstance(positions, Tracer):
         data = concrete_data(positions)
         assert data is not None
-        fixed = np.where(data < 0, data + data.dtype.type(min(size, np.iinfo(data.dtype).max)), data)
+        fixed = np.where(
+            data < 0, data + data.dtype.type(min(size, np.iinfo(data.dtype).max)), data
+        )
         return from_numpy(fixed.astype(data.dtype), positions.aval.weak_type)
     moved = elementwise.add(positions, constant(size, positions.dtype, positions.aval.weak_type))
     return elementwise.select_n(elementwise.lt(positions, zero), positions, moved)
@@ -127,7 +129,7 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Value:
-    """Return ``arr[..., indices[..., i], ...]``: each row of ``indices`` picks from the row of ``arr``.
+    """Return elements along ``axis``: each row of ``indices`` picks from its row of ``arr``.
 
     Args:
         arr: ``T[*s]``.
@@ -150,13 +152,12 @@ def take_along_axis(
     x, positions = as_operand("take_along_axis", arr), as_operand("take_along_axis", indices, 1)
     if dtypes.kind_of(positions.dtype) not in "iu":
         raise TypeError(
-            f"take_along_axis indices must be of integer type, got {dtypes.name_of(positions.dtype)}"
+            "take_along_axis indices must be of integer type, got "
+            f"{dtypes.name_of(positions.dtype)}"
         )
     if axis is None:
         if positions.ndim != 1:
-            raise ValueError(
-                "when axis=None, `indices` must have a single dimension."
-            )
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
         return take_along_axis(shapes.reshape(x, (x.size,)), positions, 0, mode, fill_value)
     if x.ndim != positions.ndim:
         raise ValueError(
@@ -214,11 +215,13 @@ def put_along_axis(
         x, axis = shapes.reshape(x, (x.size,)), 0
     place = canonical_axis(axis, x.ndim)
     target = tuple(
-        positions.shape[k] if k == place else max(n, positions.shape[k]) for k, n in enumerate(x.shape)
+        positions.shape[k] if k == place else max(n, positions.shape[k])
+        for k, n in enumerate(x.shape)
     )
     positions = broadcast_value(positions, target)
     index = tuple(
-        positions if k == place else shapes.broadcasted_iota(_INT32, target, k) for k in range(x.ndim)
+        positions if k == place else shapes.broadcasted_iota(_INT32, target, k)
+        for k in range(x.ndim)
     )
     out = scatter(x, index, values, slicing.scatter, mode=mode)
     return shapes.reshape(out, shape)
@@ -227,13 +230,14 @@ def put_along_axis(
 def _check_inplace(name: str, inplace: bool) -> None:
     if inplace:
         raise ValueError(
-            f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are immutable. Pass "
+            f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are immutable. "
+            "Pass "
             "inplace=False to instead return an updated array."
         )
 
 
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Value:
-    """Return ``a`` with ``v`` (repeated as needed) at flat positions ``ind``; needs ``inplace=False``."""
+    """Return ``a`` with ``v`` at flat positions ``ind``; needs ``inplace=False``."""
     _check_inplace("put", inplace)
     check_arraylike("put", a, ind, v)
     x = as_operand("put", a)
@@ -254,7 +258,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Value:
-    """Return ``arr`` with ``vals`` (repeated as needed) where ``mask`` holds; needs ``inplace=False``."""
+    """Return ``arr`` with ``vals`` where ``mask`` holds; needs ``inplace=False``."""
     _check_inplace("place", inplace)
     check_arraylike("place", arr, mask, vals)
     x, hits = as_operand("place", arr), truth(as_operand("place", mask, 1))
@@ -292,7 +296,13 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 
 
 def where(
-    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None
+    condition: Any,
+    x: Any = None,
+    y: Any = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
 ) -> Any:
     """Return ``x`` where ``condition`` holds, else ``y``; with one argument, where it holds.
 
@@ -340,7 +350,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     x = as_operand("nonzero", a)
     if x.ndim == 0:
         raise ValueError(
-            "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead."
+            "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() "
+            "instead."
         )
     data = concrete_data(x)
     if data is not None:
@@ -348,7 +359,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if size is None:
         raise errors.ConcretizationTypeError(
             x,
-            "The size argument of jnp.nonzero must be statically specified to use jnp.nonzero within "
+            "The size argument of jnp.nonzero must be statically specified to use jnp.nonzero "
+            "within "
             "JAX transformations.\n",
         )
     return _nonzero_traced(x, operator.index(size), fill_value)
@@ -359,7 +371,9 @@ def _fill_tuple(fill_value: Any, rank: int) -> tuple[Any, ...]:
         return (0,) * rank
     values = tuple(fill_value) if isinstance(fill_value, tuple) else (fill_value,) * rank
     if len(values) != rank:
-        raise ValueError(f"fill_value must be a scalar or a tuple of length {rank}; got {fill_value}")
+        raise ValueError(
+            f"fill_value must be a scalar or a tuple of length {rank}; got {fill_value}"
+        )
     return values
 
 
@@ -386,7 +400,11 @@ def _nonzero_traced(x: Value, size: int, fill_value: Any) -> tuple[Value, ...]:
     # Positions that are no hit are written outside, where they are dropped.
     target = elementwise.select_n(truth(hits), shapes.full((x.size,), size, index), number)
     flat = scatter(
-        shapes.full((size,), 0, index), target, shapes.iota(index, x.size), slicing.scatter, mode="drop"
+        shapes.full((size,), 0, index),
+        target,
+        shapes.iota(index, x.size),
+        slicing.scatter,
+        mode="drop",
     )
     count = reduce_sum(hits, (0,))
     is_hit = elementwise.lt(shapes.iota(index, size), broadcast_value(count, (size,)))
@@ -394,7 +412,9 @@ def _nonzero_traced(x: Value, size: int, fill_value: Any) -> tuple[Value, ...]:
     stride = x.size
     for length, fill in zip(x.shape, fills, strict=True):
         stride //= length
-        position = remainder(elementwise.div(flat, constant(stride, index)), constant(length, index))
+        position = remainder(
+            elementwise.div(flat, constant(stride, index)), constant(length, index)
+        )
         out.append(choose_between(is_hit, position, retype(asarray(fill), index)))
     return tuple(out)
 
@@ -463,9 +483,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.choose is not supported.")
-    options = list(choices) if not isinstance(choices, Array | np.ndarray) else [
-        choices[k] for k in range(choices.shape[0])
-    ]
+    options = list(choices)
     check_arraylike("choose", a, *options)
     index = as_operand("choose", a)
     if dtypes.kind_of(index.dtype) not in "iu":
@@ -475,9 +493,10 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value
         data = concrete_data(index)
         if data is None:
             raise errors.ConcretizationTypeError(
-                index, "The error occurred because jnp.choose was jit-compiled with mode='raise'. Use "
-                "mode='wrap' or mode='clip' instead.\n"
-            )  # fmt: skip
+                index,
+                "The error occurred because jnp.choose was jit-compiled with mode='raise'. "
+                "Use mode='wrap' or mode='clip' instead.\n",
+            )
         if np.any((data < 0) | (data >= n)):
             raise ValueError("invalid entry in choice array")
     elif mode == "wrap":
@@ -504,7 +523,10 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Value, ...]:
     flat = as_operand("unravel_index", indices)
     dims = canonical_shape(shape)
     total = int(np.prod(dims))
-    scalar = lambda n: constant(n, flat.dtype, flat.aval.weak_type)  # noqa: E731
+
+    def scalar(n: int) -> Value:
+        return constant(n, flat.dtype, flat.aval.weak_type)
+
     wrapped = elementwise.select_n(
         elementwise.lt(flat, scalar(0)), flat, elementwise.add(flat, scalar(total))
     )
@@ -517,7 +539,12 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Value, ...]:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
+    multi_index: Sequence[Any],
+    dims: Sequence[int],
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: Any = None,
 ) -> Value:
     """Return the flat positions of coordinates in an array of shape ``dims``.
 
@@ -538,7 +565,8 @@ def ravel_multi_index(
             if data is None:
                 raise errors.ConcretizationTypeError(
                     column,
-                    "The error occurred because ravel_multi_index was jit-compiled with mode='raise'. "
+                    "The error occurred because ravel_multi_index was jit-compiled with "
+                    "mode='raise'. "
                     "Use mode='wrap' or mode='clip' instead.\n",
                 )
             if np.any((data < 0) | (data >= length)):
@@ -549,7 +577,9 @@ def ravel_multi_index(
             for c, n in zip(columns, lengths, strict=True)
         ]
     elif mode == "wrap":
-        columns = [remainder(c, constant(n, c.dtype)) for c, n in zip(columns, lengths, strict=True)]
+        columns = [
+            remainder(c, constant(n, c.dtype)) for c, n in zip(columns, lengths, strict=True)
+        ]
     else:
         raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'")
     if order not in ("C", "F"):

@@ -21,6 +21,7 @@ from jaxlite.numpy.at import scatter
 from jaxlite.numpy.axes import canonical_axis
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.indexing import concrete_data
+from jaxlite.numpy.joining import concatenate
 from jaxlite.numpy.logic import isnan
 from jaxlite.numpy.ordering import lexsort
 from jaxlite.numpy.promotion import (
@@ -30,7 +31,7 @@ from jaxlite.numpy.promotion import (
     promote_all,
     retype,
 )
-from jaxlite.numpy.rearrange import concatenate, moveaxis, ravel
+from jaxlite.numpy.rearrange import moveaxis, ravel
 from jaxlite.numpy.reductions import any as any_of
 from jaxlite.numpy.selection import nonzero, take
 from jaxlite.primitives.cumulative import cumsum
@@ -60,8 +61,10 @@ def _check_size(x: Value, size: int | None, name: str, argument: str = "first ar
     if size is None and concrete_data(x) is None:
         raise errors.ConcretizationTypeError(
             x,
-            f"The error arose for the {argument} of jnp.{name}(). To make jnp.{name}() compatible with JIT "
-            "and other transforms, you can specify a concrete value for the size argument, which will "
+            f"The error arose for the {argument} of jnp.{name}(). To make jnp.{name}() compatible "
+            "with JIT "
+            "and other transforms, you can specify a concrete value for the size argument, which "
+            "will "
             "determine the output size.\n",
         )
 
@@ -76,7 +79,7 @@ def unique(
     equal_nan: bool = True,
     size: int | None = None,
     fill_value: Any = None,
-    sorted: bool = True,  # noqa: A002
+    sorted: bool = True,
 ) -> Any:
     """Return the distinct elements (slices along ``axis``) in ascending order.
 
@@ -111,7 +114,9 @@ def unique(
     rows = shapes.reshape(x, (x.shape[0], math.prod(x.shape[1:])))
     n = rows.shape[0]
     if n == 0:
-        return _unique_of_nothing(x, place, size, fill_value, [return_index, return_inverse, return_counts])
+        return _unique_of_nothing(
+            x, place, size, fill_value, [return_index, return_inverse, return_counts]
+        )
     order, starts = _groups(rows, equal_nan)
     data = concrete_data(starts)
     total = size if data is None or size is not None else int(data.sum())
@@ -122,7 +127,9 @@ def unique(
     number = ufuncs.subtract(cumsum(retype(starts, _INT32)), 1)
     filler = None if fill_value is None else asarray(fill_value)
     missing = ufuncs.greater_equal(begins, n)
-    values = _filled(values, missing, filler, take(x, take(order, np.zeros(1, int)), 0, mode="clip"))
+    values = _filled(
+        values, missing, filler, take(x, take(order, np.zeros(1, int)), 0, mode="clip")
+    )
     out: list[Value] = [moveaxis(values, 0, place)]
     if return_index:
         out.append(_filled(firsts, missing, None, take(order, np.zeros(1, int))))
@@ -181,7 +188,9 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     )
 
 
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueCountsResult:
+def unique_counts(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> _UniqueCountsResult:
     """Return the distinct elements and how often each occurs."""
     check_arraylike("unique_counts", x)
     return _UniqueCountsResult(
@@ -189,7 +198,9 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     )
 
 
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueInverseResult:
+def unique_inverse(
+    x: Any, /, *, size: int | None = None, fill_value: Any = None
+) -> _UniqueInverseResult:
     """Return the distinct elements and which of them each element is."""
     check_arraylike("unique_inverse", x)
     return _UniqueInverseResult(
@@ -208,7 +219,12 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
+    element: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
 ) -> Value:
     """Return whether each element occurs in ``test_elements``: ``-> bool[*s]``.
 
@@ -240,7 +256,12 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
 
 
 def setdiff1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
 ) -> Value:
     """Return the distinct elements of ``ar1`` that are not in ``ar2``."""
     check_arraylike("setdiff1d", ar1, ar2)
@@ -270,7 +291,11 @@ def _sized(values: Value, found: Value, size: int, fill_value: Any) -> Value:
         return take(ordered, places, mode="fill", fill_value=fill_value)
     beyond = elementwise.ge(places, constant(values.size, places.dtype))
     chosen = take(ordered, places, mode="clip")
-    return elementwise.select_n(beyond, chosen, broadcast_value(chosen[:1], chosen.shape)) if size else chosen
+    return (
+        elementwise.select_n(beyond, chosen, broadcast_value(chosen[:1], chosen.shape))
+        if size
+        else chosen
+    )
 
 
 def intersect1d(
@@ -303,7 +328,12 @@ def intersect1d(
 
 
 def setxor1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
 ) -> Value:
     """Return the distinct elements that are in exactly one of the arrays."""
     check_arraylike("setxor1d", ar1, ar2)

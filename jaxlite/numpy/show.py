@@ -1,4 +1,7 @@
-"""Arrays as text. In: an array with data. Out: what ``repr``, ``str`` and ``format`` return, as in JAX."""
+"""Arrays as text. In: an array with data.
+
+Out: what ``repr``, ``str`` and ``format`` return, as in JAX.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,7 @@ def array_repr(x: ArrayImpl) -> str:
     if 0 in x.shape:
         return f"{prefix}[], shape={x.shape}, {ending}"
     width = np.get_printoptions()["linewidth"]
-    text = np.array2string(
-        x._data, prefix=prefix, suffix=",", separator=", ", max_line_width=width
-    )
+    text = np.array2string(x._data, prefix=prefix, suffix=",", separator=", ", max_line_width=width)
     last_line = len(text) - (text.rfind("\n") + 1) + 1
     gap = " " * len(prefix) if last_line + len(ending) + 1 > width else " "
     return f"{prefix}{text},{gap}{ending}"

@@ -17,12 +17,12 @@ from jaxlite.numpy.arithmetic import conj, remainder
 from jaxlite.numpy.choosing import clip, where_three
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.cumulative import cumsum, diff
+from jaxlite.numpy.functions import i0
 from jaxlite.numpy.indexing import getitem
+from jaxlite.numpy.joining import concatenate
 from jaxlite.numpy.ordering import argsort, searchsorted
 from jaxlite.numpy.promotion import check_arraylike, promote_all_inexact, retype
 from jaxlite.numpy.ranges import arange
-from jaxlite.numpy.rearrange import concatenate
-
 
 # --- sums of shifted products ---
 
@@ -50,7 +50,12 @@ def convolve(
 
 
 def correlate(
-    a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+    a: Any,
+    v: Any,
+    mode: str = "valid",
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
 ) -> Value:
     """Return the correlation of two vectors: ``out[k] = sum over i of a[i + k] * conj(v[i])``."""
     return _correlation("correlate", a, v, mode, precision, preferred_element_type, flips=False)
@@ -160,9 +165,7 @@ def _unrolled_period(
     q, places = remainder(q, span), remainder(places, span)
     order = argsort(places)
     places, values = places[order], values[order]
-    places = concatenate(
-        [ufuncs.subtract(places[-1:], span), places, ufuncs.add(places[:1], span)]
-    )
+    places = concatenate([ufuncs.subtract(places[-1:], span), places, ufuncs.add(places[:1], span)])
     return q, places, concatenate([values[-1:], values, values[:1]])
 
 
@@ -179,7 +182,9 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
         ufuncs.equal(wrapped, ufuncs.negative(half)), ufuncs.greater(steps, 0)
     )
     wrapped = where_three(at_edge, half, wrapped)
-    correction = where_three(ufuncs.less(elementwise.abs(steps), limit), 0.0, ufuncs.subtract(wrapped, steps))
+    correction = where_three(
+        ufuncs.less(elementwise.abs(steps), limit), 0.0, ufuncs.subtract(wrapped, steps)
+    )
     place = axis % x.ndim
     first = tuple(slice(0, 1) if k == place else slice(None) for k in range(x.ndim))
     rest = tuple(slice(1, None) if k == place else slice(None) for k in range(x.ndim))
@@ -229,9 +234,26 @@ def bartlett(M: int) -> Value:
     n, k = _steps(M, "bartlett")
     if n <= 1:
         return shapes.full((n,), 1, k.dtype)
-    return ufuncs.subtract(1, elementwise.abs(ufuncs.divide(ufuncs.subtract(ufuncs.multiply(2, k), n - 1), n - 1)))
+    return ufuncs.subtract(
+        1, elementwise.abs(ufuncs.divide(ufuncs.subtract(ufuncs.multiply(2, k), n - 1), n - 1))
+    )
+
+
+def kaiser(M: int, beta: Any) -> Value:
+    """Return the Kaiser window of ``M`` points with shape ``beta``."""
+    n, k = _steps(M, "kaiser")
+    if n <= 1:
+        return shapes.full((n,), 1, k.dtype)
+    shape = retype(asarray(beta), k.dtype)
+    half = (n - 1) / 2
+    along = ufuncs.divide(ufuncs.subtract(k, half), half)
+    return ufuncs.divide(
+        i0(ufuncs.multiply(shape, ufuncs.sqrt(ufuncs.subtract(1, ufuncs.multiply(along, along))))),
+        i0(shape),
+    )
 
 
 __all__ = [
-    "bartlett", "blackman", "convolve", "correlate", "hamming", "hanning", "interp", "unwrap",
+    "bartlett", "blackman", "convolve", "correlate", "hamming", "hanning", "interp", "kaiser",
+    "unwrap",
 ]  # fmt: skip

@@ -16,13 +16,14 @@ from jaxlite.lax import elementwise, shapes, slicing
 from jaxlite.lax.operands import constant
 from jaxlite.numpy import ufuncs
 from jaxlite.numpy.arithmetic import conj, imag, real
-from jaxlite.numpy.axes import axes_tuple
 from jaxlite.numpy.at import scatter
+from jaxlite.numpy.axes import axes_tuple
 from jaxlite.numpy.choosing import choose_between, clip, where_three
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.cumulative import diff
 from jaxlite.numpy.diagonals import diag
 from jaxlite.numpy.indexing import concrete_data, getitem
+from jaxlite.numpy.joining import concatenate
 from jaxlite.numpy.logic import isnan
 from jaxlite.numpy.ordering import searchsorted, sort
 from jaxlite.numpy.products import dot
@@ -35,8 +36,11 @@ from jaxlite.numpy.promotion import (
     retype,
 )
 from jaxlite.numpy.ranges import linspace
-from jaxlite.numpy.rearrange import concatenate, moveaxis, ravel
-from jaxlite.numpy.reductions import average, max as max_of, min as min_of, sum as sum_of
+from jaxlite.numpy.rearrange import moveaxis, ravel
+from jaxlite.numpy.reductions import average
+from jaxlite.numpy.reductions import max as max_of
+from jaxlite.numpy.reductions import min as min_of
+from jaxlite.numpy.reductions import sum as sum_of
 
 _INT32 = np.dtype(np.int32)
 _range = range  # the name is an argument of the histograms
@@ -57,12 +61,15 @@ def _quantile(
 ) -> Value:
     if method not in _METHODS:
         raise ValueError(
-            "method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'"
+            "method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
+            "'inverted_cdf'"
         )
     check_arraylike(name, a, q)
     x, levels = promote_all_inexact(name, a, q)
     if dtypes.kind_of(x.dtype) == "c":
-        raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
+        raise ValueError(
+            f"{name} does not support complex input, as the operation is poorly defined."
+        )
     if levels.ndim > 1:
         raise ValueError("q must be have rank <= 1, got shape {}".format(levels.shape))  # noqa: UP032
     rank, axes = x.ndim, axes_tuple(axis, x.ndim)
@@ -97,9 +104,7 @@ def _levels(ordered: Value, levels: Value, n: int, method: str, skips_nan: bool)
     low, high = elementwise.floor(place), elementwise.ceil(place)
     weight = ufuncs.subtract(place, low)
     limit = constant(0, dtype)
-    low, high = (
-        ufuncs.maximum(limit, ufuncs.minimum(p, last)) for p in (low, high)
-    )
+    low, high = (ufuncs.maximum(limit, ufuncs.minimum(p, last)) for p in (low, high))
     lower, upper = (_pick(ordered, retype(p, _INT32)) for p in (low, high))
     match method:
         case "linear":
@@ -141,7 +146,9 @@ def _quantile_function(name: str, scale: float, skips_nan: bool, text: str) -> C
     ) -> Value:
         check_arraylike(name, a, q)
         if overwrite_input or out is not None:
-            raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None")
+            raise ValueError(
+                f"jax.numpy.{name} does not support overwrite_input=True or out != None"
+            )
         if weights is not None:
             raise NotImplementedError(f"weights of jnp.{name} are not supported")
         levels = q if scale == 1.0 else ufuncs.divide(q, scale)
@@ -150,7 +157,8 @@ def _quantile_function(name: str, scale: float, skips_nan: bool, text: str) -> C
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"Return {text} of elements over ``axis`` (None: all).\n\n"
-        "    ``method`` says what lies between two elements: linear, lower, higher, midpoint,\n    nearest, inverted_cdf.\n\n"
+        "    ``method`` says what lies between two elements: linear, lower, higher, midpoint,\n    "
+        "nearest, inverted_cdf.\n\n"
         "    Raises:\n        ValueError: an unknown method, or complex numbers.\n"
     )
     return function
@@ -159,11 +167,17 @@ def _quantile_function(name: str, scale: float, skips_nan: bool, text: str) -> C
 quantile = _quantile_function("quantile", 1.0, False, "the quantiles ``q`` (0 to 1)")
 percentile = _quantile_function("percentile", 100.0, False, "the percentiles ``q`` (0 to 100)")
 nanquantile = _quantile_function("nanquantile", 1.0, True, "the quantiles ``q``, NaN left out,")
-nanpercentile = _quantile_function("nanpercentile", 100.0, True, "the percentiles ``q``, NaN left out,")
+nanpercentile = _quantile_function(
+    "nanpercentile", 100.0, True, "the percentiles ``q``, NaN left out,"
+)
 
 
 def median(
-    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
 ) -> Value:
     """Return the middle element over ``axis`` (None: all), the mean of two if their number is even.
 
@@ -176,7 +190,11 @@ def median(
 
 
 def nanmedian(
-    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
 ) -> Value:
     """Return the median over ``axis``, NaN left out."""
     check_arraylike("nanmedian", a)
@@ -187,7 +205,12 @@ def nanmedian(
 
 
 def bincount(
-    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
+    x: Any,
+    weights: Any = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
 ) -> Value:
     """Return how often each number 0, 1, 2, ... occurs (or the sum of its ``weights``).
 
@@ -208,7 +231,9 @@ def bincount(
     check_arraylike("bincount", x)
     v = as_operand("bincount", x)
     if dtypes.kind_of(v.dtype) not in "biu":
-        raise TypeError(f"x argument to bincount must have an integer type; got {dtypes.name_of(v.dtype)}")
+        raise TypeError(
+            f"x argument to bincount must have an integer type; got {dtypes.name_of(v.dtype)}"
+        )
     if v.ndim != 1:
         raise ValueError("only 1-dimensional input supported.")
     minlength = operator.index(minlength)
@@ -217,7 +242,8 @@ def bincount(
         if data is None:
             raise errors.ConcretizationTypeError(
                 v,
-                "The error occurred because of argument 'x' of jnp.bincount. To avoid this error, pass a "
+                "The error occurred because of argument 'x' of jnp.bincount. To avoid this error, "
+                "pass a "
                 "static `length` argument.\n",
             )
         length = max(minlength, int(data.max()) + 1 if data.size else 0)
@@ -226,11 +252,13 @@ def bincount(
         raise ValueError("shape of weights must match shape of x.")
     kind = dtypes.default_dtype(int) if weights is None else amount.dtype
     positions = clip(retype(v, dtypes.default_dtype(int)) if v.dtype == np.bool_ else v, 0)
-    return scatter(shapes.full((length,), 0, kind), positions, amount, slicing.scatter_add, mode="drop")
+    return scatter(
+        shapes.full((length,), 0, kind), positions, amount, slicing.scatter_add, mode="drop"
+    )
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Value:  # noqa: A002
-    """Return the edges of ``bins`` equal bins between the least and the greatest element (or ``range``)."""
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Value:
+    """Return the edges of equal bins from the least to the greatest element (``range``)."""
     if isinstance(bins, str):
         raise NotImplementedError("string values for `bins` not implemented.")
     check_arraylike("histogram_bin_edges", a, bins)
@@ -239,7 +267,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         return retype(asarray(bins), x.dtype)
     n = operator.index(bins)
     if range is None:
-        low, high = (min_of(x), max_of(x)) if x.size else (constant(0, x.dtype), constant(1, x.dtype))
+        low, high = (
+            (min_of(x), max_of(x)) if x.size else (constant(0, x.dtype), constant(1, x.dtype))
+        )
     else:
         low, high = (retype(asarray(r), x.dtype) for r in range)
     is_point = ufuncs.equal(low, high)
@@ -247,11 +277,15 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         choose_between(is_point, ufuncs.subtract(low, 0.5), low),
         choose_between(is_point, ufuncs.add(high, 0.5), high),
     )
-    return linspace(low, high, n + 1, dtype=x.dtype)  # type: ignore[no-any-return]
+    return linspace(low, high, n + 1, dtype=x.dtype)
 
 
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None  # noqa: A002
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
+    density: bool | None = None,
 ) -> tuple[Value, Value]:
     """Return (how many elements fall into each bin, the edges of the bins).
 
@@ -295,7 +329,7 @@ def histogram2d(
     x: Any,
     y: Any,
     bins: Any = 10,
-    range: Any = None,  # noqa: A002
+    range: Any = None,
     weights: Any = None,
     density: bool | None = None,
 ) -> tuple[Value, Value, Value]:
@@ -303,16 +337,14 @@ def histogram2d(
     check_arraylike("histogram2d", x, y)
     several = isinstance(bins, list | tuple) and len(bins) == 2
     sample = shapes.stack(promote_all("histogram2d", ravel(x), ravel(y)), 1)
-    counts, edges = histogramdd(
-        sample, bins if several else [bins, bins], range, weights, density
-    )
+    counts, edges = histogramdd(sample, bins if several else [bins, bins], range, weights, density)
     return counts, edges[0], edges[1]
 
 
 def histogramdd(
     sample: Any,
     bins: Any = 10,
-    range: Any = None,  # noqa: A002
+    range: Any = None,
     weights: Any = None,
     density: bool | None = None,
 ) -> tuple[Value, list[Value]]:
@@ -339,7 +371,11 @@ def histogramdd(
     flat = where_three(outside, math.prod(lengths), flat)
     amount = shapes.full((n,), 1, _INT32) if weights is None else as_operand("histogramdd", weights)
     total = scatter(
-        shapes.full((math.prod(lengths),), 0, amount.dtype), flat, amount, slicing.scatter_add, mode="drop"
+        shapes.full((math.prod(lengths),), 0, amount.dtype),
+        flat,
+        amount,
+        slicing.scatter_add,
+        mode="drop",
     )
     counts = shapes.reshape(total, lengths)
     if density:
@@ -349,8 +385,6 @@ def histogramdd(
             shape[k] = lengths[k]
             counts = ufuncs.divide(counts, shapes.reshape(diff(edge), tuple(shape)))
     return counts, edges
-
-
 
 
 # --- correlation ---
@@ -407,7 +441,9 @@ def cov(
             divisor = ufuncs.subtract(total, ddof)
         else:
             again = ufuncs.multiply(w, elementwise.abs(retype(asarray(aweights), w.dtype)))
-            divisor = ufuncs.subtract(total, ufuncs.divide(ufuncs.multiply(ddof, sum_of(again)), total))
+            divisor = ufuncs.subtract(
+                total, ufuncs.divide(ufuncs.multiply(ddof, sum_of(again)), total)
+            )
     centered = ufuncs.subtract(x, mean)
     weighted = centered if w is None else ufuncs.multiply(centered, w)
     out = ufuncs.divide(dot(centered, conj(shapes.transpose(weighted, (1, 0)))), divisor)
@@ -416,7 +452,7 @@ def cov(
 
 def any_rank_over_two(values: Sequence[Value]) -> bool:
     """Say whether an array has more than two axes."""
-    return max(v.ndim for v in values) > 2
+    return any(v.ndim > 2 for v in values)
 
 
 def _as_rows(v: Value, rowvar: bool) -> Value:
@@ -456,7 +492,9 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> V
         return ufuncs.divide(c, c)
     deviation = elementwise.sqrt(real(diag(c)))
     deviation = retype(deviation, c.dtype)
-    c = ufuncs.divide(ufuncs.divide(c, shapes.expand_dims(deviation, (1,))), shapes.expand_dims(deviation, (0,)))
+    c = ufuncs.divide(
+        ufuncs.divide(c, shapes.expand_dims(deviation, (1,))), shapes.expand_dims(deviation, (0,))
+    )
     if dtypes.kind_of(c.dtype) == "c":
         return elementwise.complex(clip(real(c), -1, 1), clip(imag(c), -1, 1))
     return clip(c, -1, 1)

@@ -1,7 +1,9 @@
-"""Elementwise functions that are one primitive each. In: arrays of any dtypes and shapes. Out: one array.
+"""Elementwise functions that are one primitive each. In: arrays of any dtypes and shapes.
 
-Families in tables: a name, its primitive, what it computes. ``_float_unary`` turns integers into floats
-first, ``_unary`` keeps the dtype, ``_binary`` promotes and broadcasts two operands.
+Out: one array.
+
+Families in tables: a name, its primitive, what it computes. ``_float_unary`` turns integers into
+floats first, ``_unary`` keeps the dtype, ``_binary`` promotes and broadcasts two operands.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from jaxlite.numpy.promotion import (
     promote,
     promote_inexact,
 )
-from jaxlite.primitives import arithmetic, bitwise, comparison, complex as complex_parts
-from jaxlite.primitives import elementwise, trigonometric
+from jaxlite.primitives import arithmetic, bitwise, comparison, elementwise, trigonometric
+from jaxlite.primitives import complex as complex_parts
 from jaxlite.primitives.select import select_n_p
 
 Unary = Callable[[Any], Value]
@@ -76,7 +78,7 @@ def _binary(name: str, primitive: Primitive, text: str, inexact: bool = False) -
 
 
 def _arithmetic(name: str, primitive: Primitive, on_bool: Primitive, text: str) -> Binary:
-    """Like ``_binary``; bools have an operation of their own (``or`` for add, ``and`` for multiply)."""
+    """Like ``_binary``; bools have an operation of their own (or, and)."""
 
     def function(x: Any, y: Any, /) -> Value:
         x, y = promote(name, x, y)
@@ -152,8 +154,9 @@ right_shift = _shift(
 )
 bitwise_right_shift = right_shift
 
+
 def _order(name: str, primitive: Primitive, text: str) -> Binary:
-    """Like ``_binary``; complex numbers are ordered by their real parts, then by their imaginary ones."""
+    """Like ``_binary``; complex numbers are ordered by real part, then by imaginary part."""
 
     def function(x: Any, y: Any, /) -> Value:
         x, y = promote(name, x, y)
@@ -178,11 +181,10 @@ greater = _order("greater", comparison.gt_p, "x > y")
 greater_equal = _order("greater_equal", comparison.ge_p, "x >= y")
 
 __all__ = [
-    "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
-    "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "cbrt",
-    "cos", "cosh", "divide", "equal", "exp", "exp2", "expm1", "greater", "greater_equal", "invert",
-    "left_shift", "less", "less_equal", "log", "log1p", "maximum", "minimum", "multiply",
-    "negative", "nextafter", "not_equal", "reciprocal", "right_shift", "sign", "sin", "sinh",
-    "sqrt", "subtract", "tan", "tanh", "true_divide",
+    "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
+    "asin", "asinh", "atan", "atan2", "atanh", "bitwise_invert", "bitwise_left_shift",
+    "bitwise_not", "bitwise_right_shift", "cbrt", "cos", "cosh", "divide", "equal", "exp",
+    "exp2", "expm1", "greater", "greater_equal", "invert", "left_shift", "less", "less_equal",
+    "log", "log1p", "nextafter", "not_equal", "reciprocal", "right_shift", "sign", "sin",
+    "sinh", "sqrt", "tan", "tanh", "true_divide",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ _UINT8 = np.dtype(np.uint8)
 _BOOL = np.dtype(np.bool_)
 
 
-def view(self: Value, dtype: Any = None, type: None = None) -> Value:  # noqa: A002
+def view(self: Value, dtype: Any = None, type: None = None) -> Value:
     """Return the bits of an array read as ``dtype``; sizes that differ change the last axis.
 
     Raises:
@@ -42,7 +42,8 @@ def view(self: Value, dtype: Any = None, type: None = None) -> Value:  # noqa: A
             ratio = new // old
             if x.shape[-1] % ratio:
                 raise ValueError(
-                    "When changing to a larger dtype, its size must be a divisor of the total size in bytes "
+                    "When changing to a larger dtype, its size must be a divisor of the total size "
+                    "in bytes "
                     "of the last axis of the array."
                 )
             x = shapes.reshape(x, (*x.shape[:-1], x.shape[-1] // ratio, ratio))
@@ -75,7 +76,9 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Value:
     shape = (*bits.shape[:place], bits.shape[place] // 8, 8, *bits.shape[place + 1 :])
     bits = shapes.reshape(bits, shape)
     weights = _weights(bitorder, len(shape), place + 1)
-    shifted = elementwise.mul(bits, shapes.broadcast_in_dim(weights, shape, tuple(range(len(shape)))))
+    shifted = elementwise.mul(
+        bits, shapes.broadcast_in_dim(weights, shape, tuple(range(len(shape))))
+    )
     return array_sum(shifted, place + 1, _UINT8)
 
 

@@ -1,8 +1,8 @@
-"""Arithmetic: the operations of integers, floats and complex numbers. In: operands of one dtype. Out: one.
+"""Arithmetic of integers, floats and complex numbers. In: operands of one dtype. Out: the same.
 
-Integers wrap around, and division is total as in XLA: it truncates toward zero, ``x / 0`` is -1 (all
-ones), ``MIN / -1`` is ``MIN``, ``x % 0`` is ``x``. Derivatives at special points follow JAX: ``abs`` has
-slope ``sign(x)`` (0 at 0), a tie of ``max`` gives each operand one half.
+Integers wrap around, and division is total as in XLA: it truncates toward zero, ``x / 0`` is -1
+(all ones), ``MIN / -1`` is ``MIN``, ``x % 0`` is ``x``. Derivatives at special points follow JAX:
+``abs`` has slope 1 at 0, a tie of ``max`` gives each operand one half.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import (
     ArrayModule,
     Dims,
+    TangentMap,
     TangentMaps,
+    absent,
     is_linear,
     not_differentiable,
     set_adder,
@@ -32,6 +34,7 @@ from jaxlite.primitives.families import (
     INEXACT,
     NUMBER,
     REAL,
+    Accepts,
     Elementwise,
     NaryElementwise,
     accepts_text,
@@ -118,8 +121,9 @@ class Abs(Elementwise):
 
     def jvp(self, out: Value, x: Value) -> TangentMaps:
         if not _is_kind(get_aval(x), "c"):
-            slope = sign(x)
-            return (lambda t: mul(t, slope),)
+            # JAX's choice at 0 is +1 (also at -0.0).
+            is_positive = ops.ge(x, scalar_like(x, 0))
+            return (lambda t: ops.select_n(is_positive, neg(t), t),)
         # d|z| = Re(conj(z) dz) / |z|, and 0 at 0.
         at_zero = ops.eq(out, scalar_like(out, 0))
         safe = ops.select_n(at_zero, out, full_like(out, 1))
@@ -204,15 +208,15 @@ class Add(NaryElementwise):
     """``x + y``."""
 
     name = "add"
-    accepts = (NUMBER, NUMBER)
+    accepts: ClassVar[Accepts] = (NUMBER, NUMBER)
     lowers_complex = True
 
     @quiet
     def impl(self, xp: ArrayModule, x: Any, y: Any) -> Any:
         return xp.add(x, y)
 
-    def partials(self, out: Value, x: Value, y: Value) -> TangentMaps:
-        return _identity, _identity
+    def partial(self, k: int, out: Value, x: Value, y: Value) -> TangentMap:
+        return _identity
 
     def adjoints(self, ct: Value, x: Any, y: Any) -> tuple[Any, ...]:
         return (ct if is_linear(x) else None), (ct if is_linear(y) else None)
@@ -258,8 +262,8 @@ class Sub(NaryElementwise):
     def impl(self, xp: ArrayModule, x: Any, y: Any) -> Any:
         return xp.subtract(x, y)
 
-    def partials(self, out: Value, x: Value, y: Value) -> TangentMaps:
-        return _identity, neg
+    def partial(self, k: int, out: Value, x: Value, y: Value) -> TangentMap:
+        return _identity if k == 0 else neg
 
     def adjoints(self, ct: Value, x: Any, y: Any) -> tuple[Any, ...]:
         return (ct if is_linear(x) else None), (neg(ct) if is_linear(y) else None)
@@ -279,9 +283,9 @@ class Mul(NaryElementwise):
     def impl(self, xp: ArrayModule, x: Any, y: Any) -> Any:
         return xp.multiply(x, y)
 
-    def partials(self, out: Value, x: Value, y: Value) -> TangentMaps:
-        # dz = dx*y + x*dy
-        return (lambda t: mul(t, y)), (lambda t: mul(x, t))
+    def partial(self, k: int, out: Value, x: Value, y: Value) -> TangentMap:
+        # dz = dx y + x dy
+        return (lambda t: mul(t, y)) if k == 0 else (lambda t: mul(x, t))
 
     def adjoints(self, ct: Value, x: Any, y: Any) -> tuple[Any, ...]:
         return (mul(ct, y), None) if is_linear(x) else (None, mul(x, ct))
@@ -301,10 +305,12 @@ class Div(NaryElementwise):
     def impl(self, xp: ArrayModule, x: Any, y: Any) -> Any:
         return integer_quotient(xp, x, y) if _is_kind(x, "iu") else xp.divide(x, y)
 
-    def partials(self, out: Value, x: Value, y: Value) -> TangentMaps:
-        # dz = dx/y - (x/y)/y dy
+    def partial(self, k: int, out: Value, x: Value, y: Value) -> TangentMap:
+        # The slope by y is -(x/y)/y.
+        if k == 0:
+            return lambda t: div(t, y)
         slope = div(neg(out), y)
-        return (lambda t: div(t, y)), (lambda t: mul(t, slope))
+        return lambda t: mul(t, slope)
 
     def adjoints(self, ct: Value, x: Any, y: Any) -> tuple[Any, ...]:
         return (div(ct, y), None)
@@ -314,7 +320,7 @@ class Div(NaryElementwise):
 
 
 def integer_quotient(xp: ArrayModule, x: Any, y: Any) -> Any:
-    """Return ``x / y`` truncated: ``x / 0`` is -1 (all ones if unsigned), ``MIN / -1`` is ``MIN``."""
+    """Return ``x / y`` truncated; ``x / 0`` is -1 (all ones), ``MIN / -1`` is ``MIN``."""
     if x.dtype.kind == "u":
         return xp.where(y == 0, ~x.dtype.type(0), x // xp.where(y == 0, x.dtype.type(1), y))
     one, minus_one = x.dtype.type(1), x.dtype.type(-1)
@@ -325,7 +331,7 @@ def integer_quotient(xp: ArrayModule, x: Any, y: Any) -> Any:
 
 
 class Rem(NaryElementwise):
-    """Remainder of the truncated quotient: the sign is that of ``x``; ``x % 0`` is ``x`` for integers."""
+    """Remainder of the truncated quotient, signed as ``x``; for integers ``x % 0`` is ``x``."""
 
     name = "rem"
     accepts = (REAL, REAL)
@@ -339,11 +345,13 @@ class Rem(NaryElementwise):
         rest = xp.fmod(x, xp.where(is_special, one, y))
         return xp.where(is_special, xp.where(y == 0, x, zero), rest)
 
-    def partials(self, out: Value, x: Value, y: Value) -> TangentMaps:
+    def partial(self, k: int, out: Value, x: Value, y: Value) -> TangentMap:
         # x = q y + r with q constant almost everywhere: dr = dx - q dy.
+        if k == 0:
+            return _identity
         quotient = div(x, y)
         slope = neg(mul(sign(quotient), ops.floor(abs_(quotient))))
-        return _identity, (lambda t: mul(t, slope))
+        return lambda t: mul(t, slope)
 
     def lower(self, x: ir.Expr, y: ir.Expr) -> ir.Expr:
         return ir.binary("rem", x, y)
@@ -354,21 +362,20 @@ class _Extremum(NaryElementwise):
 
     accepts = (ANY, ANY)
     widens_half = False
-    #: name of the NumPy function and of the comparison that ``x`` must pass to be the result
+    #: name of the NumPy function
     ufunc: ClassVar[str]
-    wins: ClassVar[str]
 
     @quiet
     def impl(self, xp: ArrayModule, x: Any, y: Any) -> Any:
         return getattr(xp, self.ufunc)(x, y)
 
-    def partials(self, out: Value, x: Value, y: Value) -> TangentMaps:
-        if _is_kind(get_aval(out), "c"):
-            raise NotImplementedError(
-                f"Differentiation rule for '{self.name}' of complex numbers not implemented"
-            )
-        shape = get_aval(out).shape
-        return _share(x, y, self.wins, shape), _share(y, x, self.wins, shape)
+    def partial(self, k: int, out: Value, x: Value, y: Value) -> TangentMap:
+        # 1 where this operand is the result, 1/2 where both are, else 0 (also where a NaN is).
+        mine, other = (x, y) if k == 0 else (y, x)
+        one, half, zero = (full_like(out, value) for value in (1, 0.5, 0))
+        won = ops.select_n(ops.eq(other, out), one, half)
+        share = ops.select_n(ops.eq(mine, out), zero, won)
+        return lambda t: mul(t, share)
 
     def lower(self, x: ir.Expr, y: ir.Expr) -> ir.Expr:
         if x.dtype == ir.BOOL:
@@ -376,21 +383,11 @@ class _Extremum(NaryElementwise):
         return ir.binary(self.name, x, y)
 
 
-def _share(x: Value, y: Value, wins: str, shape: tuple[int, ...]) -> Callable[[Value], Value]:
-    # 1 where x is the result, 1/2 where both are, else 0 (also where a NaN is).
-    compare = ops.gt if wins == "gt" else ops.lt
-    x, y = (ops.broadcast_in_dim(v, shape, ()) if not get_aval(v).shape else v for v in (x, y))
-    one, half, zero = full_like(x, 1), full_like(x, 0.5), full_like(x, 0)
-    share = ops.select_n(compare(x, y), ops.select_n(ops.eq(x, y), zero, half), one)
-    return lambda t: mul(t, share)
-
-
 class Max(_Extremum):
     """The greater of two numbers."""
 
     name = "max"
     ufunc = "maximum"
-    wins = "gt"
 
 
 class Min(_Extremum):
@@ -398,7 +395,6 @@ class Min(_Extremum):
 
     name = "min"
     ufunc = "minimum"
-    wins = "lt"
 
 
 class Pow(NaryElementwise):
@@ -428,31 +424,30 @@ class Pow(NaryElementwise):
     def impl(self, xp: ArrayModule, x: Any, y: Any) -> Any:
         return in_float32(xp.power, x, y.astype(x.dtype))
 
-    def partials(self, out: Value, x: Value, y: Value) -> TangentMaps:
-        return self._base_map(x, y), self._exponent_map(out, x, y)
-
-    def _base_map(self, x: Value, y: Value) -> Callable[[Value], Value]:
-        # y x**(y-1), and exactly 0 for y == 0, also at x == 0.
-        is_zero = ops.eq(y, scalar_like(y, 0))
-        reduced = ops.select_n(is_zero, sub(y, scalar_like(y, 1)), full_like(y, 1))
-        factor = ops.convert_element_type(y, get_aval(x).dtype)
-        slope = mul(factor, pow_(x, reduced))
-        shape = get_aval(slope).shape
-        if get_aval(is_zero).shape != shape:
-            is_zero = ops.broadcast_in_dim(is_zero, shape, ())
-        slope = ops.select_n(is_zero, slope, full_like(slope, 0))
-        return lambda t: mul(t, slope)
-
-    def _exponent_map(self, out: Value, x: Value, y: Value) -> Callable[[Value], Value] | None:
-        if _is_kind(get_aval(y), "iu"):
-            return None
-        # log(x) x**y, and 0 where x == 0.
-        safe = ops.select_n(ops.eq(x, scalar_like(x, 0)), x, full_like(x, 1))
-        slope = mul(ops.log(safe), out)
-        return lambda t: mul(t, slope)
+    def partial(self, k: int, out: Value, x: Value, y: Value) -> TangentMap:
+        slope = _base_slope(x, y) if k == 0 else _exponent_slope(out, x, y)
+        return None if slope is None else lambda t: mul(t, slope)
 
     def lower(self, x: ir.Expr, y: ir.Expr) -> ir.Expr:
         return ir.binary("pow", x, ir.cast(y, x.dtype))
+
+
+def _base_slope(x: Value, y: Value) -> Value:
+    # y x**(y-1); for an integer y of 0, x**-1 must not spoil the result at x == 0.
+    one = scalar_like(y, 1)
+    if _is_kind(get_aval(y), "iu"):
+        is_zero = ops.eq(y, scalar_like(y, 0))
+        reduced = ops.select_n(is_zero, sub(y, one), full_like(y, 1))
+        return mul(ops.convert_element_type(y, get_aval(x).dtype), pow_(x, reduced))
+    return mul(y, pow_(x, sub(y, one)))
+
+
+def _exponent_slope(out: Value, x: Value, y: Value) -> Value | None:
+    if _is_kind(get_aval(y), "iu"):
+        return None
+    # log(x) x**y, and 0 where x == 0.
+    safe = ops.select_n(ops.eq(x, scalar_like(x, 0)), x, full_like(x, 1))
+    return mul(ops.log(safe), out)
 
 
 class NextAfter(NaryElementwise):
@@ -461,8 +456,7 @@ class NextAfter(NaryElementwise):
     name = "nextafter"
     accepts = (FLOAT, FLOAT)
     widens_half = False
-    jvp = not_differentiable("a step of one unit in the last place has no slope")
-    partials = jvp
+    jvp = absent("Differentiation rule", "a step of one unit in the last place has no slope")
 
     @quiet
     def impl(self, xp: ArrayModule, x: Any, y: Any) -> Any:
@@ -546,7 +540,7 @@ def min_(x: Value, y: Value) -> Value:
 
 
 def pow_(x: Value, y: Value) -> Value:
-    """Return ``x**y``: ``T[*s], T[*s] -> T[*s]`` for floats and complexes; ``y`` may be integers."""
+    """Return ``x**y``: ``T[*s], T[*s] -> T[*s]`` for floats, complexes; ``y`` may be integers."""
     return pow_p.bind(x, y)
 
 
@@ -563,6 +557,6 @@ provide(mul=mul, div=div, rem=rem, max=max_, min=min_, pow=pow_, add_any=add_any
 __all__ = [
     "abs_", "abs_p", "add", "add_any", "add_any_p", "add_p", "div", "div_p", "integer_pow",
     "integer_pow_p", "max_", "max_p", "min_", "min_p", "mul", "mul_p", "neg",
-    "neg_p", "nextafter", "nextafter_p", "pow_", "pow_p", "rem", "rem_p", "sign", "sign_p", "square",
-    "square_p", "sub", "sub_p",
+    "neg_p", "nextafter", "nextafter_p", "pow_", "pow_p", "rem", "rem_p", "sign", "sign_p",
+    "square", "square_p", "sub", "sub_p",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
-"""Operations on the bits of integers (and on bools). In: integers of one dtype. Out: the same dtype.
+"""Operations on the bits of integers and on bools. In: integers of one dtype. Out: the same.
 
 A shift by the bit width or more (a negative count is a huge unsigned one) leaves no bit: 0, or all
-sign bits for ``shift_right_arithmetic``, which copies the top bit of unsigned integers too, as in XLA.
+sign bits for ``shift_right_arithmetic``, which copies the top bit of unsigned integers too.
 """
 
 from __future__ import annotations
@@ -80,7 +80,6 @@ class _Bitwise(NaryElementwise):
 
     accepts = (INT_OR_BOOL, INT_OR_BOOL)
     jvp = not_differentiable("integer result")
-    partials = jvp
     ufunc: ClassVar[str]
 
     def impl(self, xp: ArrayModule, x: Any, y: Any) -> Any:
@@ -116,11 +115,10 @@ class _Shift(NaryElementwise):
 
     accepts = (INTEGER, INTEGER)
     jvp = not_differentiable("integer result")
-    partials = jvp
     op: ClassVar[str]
 
     def shift(self, xp: ArrayModule, x: Any, y: Any) -> Any:
-        """Shift by ``y`` in ``0 .. bits - 1``; ``x`` has the kind of integer that the shift needs."""
+        """Shift the unsigned ``x`` by ``y`` in ``0 .. bits - 1``."""
         raise NotImplementedError(self.name)
 
     def impl(self, xp: ArrayModule, x: Any, y: Any) -> Any:
@@ -174,7 +172,6 @@ class MulHi(NaryElementwise):
     name = "mulhi"
     accepts = (INTEGER, INTEGER)
     jvp = not_differentiable("integer result")
-    partials = jvp
 
     @quiet
     def impl(self, xp: ArrayModule, x: Any, y: Any) -> Any:
@@ -261,8 +258,8 @@ def mulhi(x: Value, y: Value) -> Value:
 provide(bitwise_not=bitwise_not, bitwise_and=bitwise_and, bitwise_or=bitwise_or)
 
 __all__ = [
-    "and_p", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clz", "clz_p", "mulhi", "mulhi_p", "not_p",
-    "or_p", "population_count", "population_count_p", "shift_left", "shift_left_p",
-    "shift_right_arithmetic", "shift_right_arithmetic_p", "shift_right_logical",
+    "and_p", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clz", "clz_p", "mulhi",
+    "mulhi_p", "not_p", "or_p", "population_count", "population_count_p", "shift_left",
+    "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p", "shift_right_logical",
     "shift_right_logical_p", "xor_p",
 ]  # fmt: skip

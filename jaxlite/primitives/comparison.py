@@ -1,4 +1,4 @@
-"""Comparisons. In: two operands of one dtype. Out: bool, weakly typed if both operands are (as in JAX).
+"""Comparisons. In: two operands of one dtype. Out: bool, weakly typed if both operands are.
 
 ``eq ne lt le gt ge`` compare as IEEE does: NaN equals nothing. ``eq_to le_to lt_to`` use the total
 order of bit patterns: -NaN < -inf < ... < -0.0 < 0.0 < ... < inf < NaN.
@@ -15,7 +15,7 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import ArrayModule, not_differentiable
-from jaxlite.primitives.families import ANY, REAL_OR_BOOL, NaryElementwise, provide, quiet
+from jaxlite.primitives.families import ANY, REAL_OR_BOOL, Accepts, NaryElementwise, provide, quiet
 
 _ANY_OR_KEY = (*ANY, "key<fry>")
 
@@ -23,9 +23,8 @@ _ANY_OR_KEY = (*ANY, "key<fry>")
 class _Comparison(NaryElementwise):
     """``ufunc`` is NumPy's name; the kernel IR's is ours (less ``_to``)."""
 
-    accepts = (REAL_OR_BOOL, REAL_OR_BOOL)
+    accepts: ClassVar[Accepts] = (REAL_OR_BOOL, REAL_OR_BOOL)
     jvp = not_differentiable("boolean result")
-    partials = jvp
     ufunc: ClassVar[str]
 
     def result_dtype(self, dtype: Any, **params: Any) -> Any:
@@ -179,7 +178,7 @@ def ge(x: Value, y: Value) -> Value:
 
 
 def eq_to(x: Value, y: Value) -> Value:
-    """Return whether ``x`` and ``y`` are the same in the total order: ``T[*s], T[*s] -> bool[*s]``."""
+    """Return whether both are at one place of the total order: ``T[*s], T[*s] -> bool[*s]``."""
     return eq_to_p.bind(x, y)
 
 

@@ -1,7 +1,7 @@
 """Complex numbers from and to their parts. In: complexes or pairs of floats. Out: the other.
 
-All are linear over the reals. Cotangents pair with tangents as ``Re(ct * t)`` (JAX's convention: the
-transpose never conjugates), hence ``imag`` pulls ``ct`` back to ``-i ct``.
+All are linear over the reals. Cotangents pair with tangents as ``Re(ct * t)`` (JAX's convention:
+the transpose never conjugates), hence ``imag`` pulls ``ct`` back to ``-i ct``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
-from jaxlite.language.primitive import ArrayModule, TangentMaps, is_linear
+from jaxlite.language.primitive import ArrayModule, TangentMap, TangentMaps, is_linear
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives.arithmetic import neg
 from jaxlite.primitives.families import Elementwise, NaryElementwise, provide, zeros_of
@@ -111,10 +111,10 @@ class Complex(NaryElementwise):
         out.real, out.imag = x, y
         return out
 
-    def partials(self, out: Value, x: Value, y: Value) -> TangentMaps:
-        return (lambda t: complex_(t, zeros_of(get_aval(t)))), (
-            lambda t: complex_(zeros_of(get_aval(t)), t)
-        )
+    def partial(self, k: int, out: Value, *primals: Value) -> TangentMap:
+        if k == 0:
+            return lambda t: complex_(t, zeros_of(get_aval(t)))
+        return lambda t: complex_(zeros_of(get_aval(t)), t)
 
     def adjoints(self, ct: Value, x: Any, y: Any) -> tuple[Any, ...]:
         # Re(ct (x + iy)) = Re(ct) x - Im(ct) y

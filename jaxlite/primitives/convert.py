@@ -1,7 +1,7 @@
 """Change of dtype, by value or by bits. In: any array. Out: the same shape in another dtype.
 
-Floats become integers by truncation toward zero, saturating, NaN to 0 (as XLA does); anything becomes
-bool by ``x != 0``; complex to real drops the imaginary part.
+Floats become integers by truncation toward zero, saturating, NaN to 0 (as XLA does); anything
+becomes bool by ``x != 0``; complex to real drops the imaginary part.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class ConvertElementType(Elementwise):
 
     def abstract_eval(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         operand, new_dtype = avals[0], params["new_dtype"]
-        if isinstance(operand.dtype, dtypes.KeyDType) or isinstance(new_dtype, dtypes.KeyDType):
-            if operand.dtype != new_dtype:
-                raise TypeError(
-                    f"Cannot convert_element_type from {dtypes.name_of(operand.dtype)} "
-                    f"to {dtypes.name_of(new_dtype)}"
-                )
+        is_key = any(isinstance(d, dtypes.KeyDType) for d in (operand.dtype, new_dtype))
+        if is_key and operand.dtype != new_dtype:
+            raise TypeError(
+                f"Cannot convert_element_type from {dtypes.name_of(operand.dtype)} "
+                f"to {dtypes.name_of(new_dtype)}"
+            )
         return ShapedArray(operand.shape, new_dtype, params["weak_type"])
 
     def impl(self, xp: ArrayModule, x: Any, *, new_dtype: Any, **params: Any) -> Any:
@@ -98,7 +98,7 @@ def _float_to_integer(xp: ArrayModule, x: Any, dtype: np.dtype[Any]) -> Any:
 
 
 class BitcastConvertType(Primitive):
-    """The same bits read as ``new_dtype``; a last axis appears or disappears if the widths differ."""
+    """The same bits read as ``new_dtype``; a last axis comes or goes if the widths differ."""
 
     name = "bitcast_convert_type"
     jvp = not_differentiable("bit patterns have no slope")
@@ -177,7 +177,7 @@ def convert_element_type(x: Value, new_dtype: Any, weak_type: bool = False) -> V
 
 
 def bitcast_convert_type(x: Value, new_dtype: Any) -> Value:
-    """Return the bits of ``x`` as ``new_dtype``: ``f32[*s] -> i32[*s]``, ``f32[*s] -> u8[*s, 4]``."""
+    """Return the bits of ``x`` as ``new_dtype``: ``f32[*s] -> i32[*s]`` or ``u8[*s, 4]``."""
     return bitcast_convert_type_p.bind(x, new_dtype=dtypes.as_dtype(new_dtype))
 
 

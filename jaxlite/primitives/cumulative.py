@@ -1,8 +1,8 @@
 """Running reductions along one axis. In: an array. Out: the same shape; element i combines 0..i.
 
-``cumsum`` is linear. The derivatives of the others follow the tree of a parallel prefix scan (Blelloch,
-1990): pairs are combined, the half-length problem is scanned, the even places are filled in. Going
-through the tree instead of dividing by ``x`` keeps them exact at zeros.
+``cumsum`` is linear. The derivatives of the others follow the tree of a parallel prefix scan
+(Blelloch, 1990): pairs are combined, the half-length problem is scanned, the even places are
+filled in. Going through the tree instead of dividing by ``x`` keeps them exact at zeros.
 """
 
 from __future__ import annotations

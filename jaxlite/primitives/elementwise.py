@@ -1,14 +1,13 @@
 """Exponentials, logarithms, roots. In: floats or complexes. Out: the same dtype.
 
-The side trip of the reading order: ``Exp`` shows every rule a primitive has. Complex numbers have impl
-and derivatives but no kernel IR, so the compiler runs them as a host step.
+The side trip of the reading order: ``Exp`` shows every rule a primitive has. Complex numbers have
+impl and derivatives but no kernel IR, so the compiler runs them as a host step.
 """
 
 from __future__ import annotations
 
 import math
 from typing import Any, ClassVar
-
 
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language.array import Value
@@ -17,6 +16,7 @@ from jaxlite.primitives.arithmetic import add, div, integer_pow, mul, sub
 from jaxlite.primitives.families import (
     FLOAT,
     INEXACT,
+    Accepts,
     Elementwise,
     in_float32,
     provide,
@@ -28,7 +28,7 @@ from jaxlite.primitives.families import (
 class UnaryMath(Elementwise):
     """A function that NumPy and the kernel IR know by name."""
 
-    accepts = (INEXACT,)
+    accepts: ClassVar[Accepts] = (INEXACT,)
     #: name in NumPy and CuPy
     ufunc: ClassVar[str] = ""
     #: name in the kernel IR

@@ -1,11 +1,12 @@
-"""What families of primitives share. In: the few facts that tell members apart. Out: their obvious rules.
+"""What families of primitives share. In: the few facts that tell members apart. Out: their rules.
 
-``Elementwise`` (one result element from one element of each operand) and ``Reduction`` (axes disappear)
-supply abstract_eval, batch and pull; a member adds impl, jvp, transpose and lower.
+``Elementwise`` (one result element from one element of each operand) and ``Reduction`` (axes
+disappear) supply abstract_eval, batch and pull; a member adds impl, jvp, transpose and lower.
 
-Rules of one module need functions of modules that import it (the transpose of a broadcast is a sum, that
-of a sum a broadcast). ``ops`` is the meeting point: every module of this package puts its strict
-functions there with ``provide``, rules read them at call time as ``ops.reduce_sum(...)``.
+Rules of one module need functions of modules that import it (the transpose of a broadcast is a
+sum, that of a sum a broadcast). ``ops`` is the meeting point: every module of this
+package puts its strict functions there with ``provide``, rules read them at call time as
+``ops.reduce_sum(...)``.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import contextvars
 import functools
 import threading
 import types
-from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,7 +24,15 @@ from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.language.avals import ShapedArray
-from jaxlite.language.primitive import Dims, Linear, Primitive, TangentMaps, absent
+from jaxlite.language.primitive import (
+    Dims,
+    Linear,
+    Primitive,
+    TangentMap,
+    Zero,
+    absent,
+    add_tangents,
+)
 from jaxlite.language.trace import get_aval
 
 __all__ = [
@@ -48,7 +57,7 @@ _F32 = np.dtype(np.float32)
 #: The dtypes whose arithmetic is done in float32.
 HALF = frozenset({np.dtype(np.float16), np.dtype(dtypes.bfloat16)})
 
-#: Strict functions of all modules of this package by name, for rules: ``ops.broadcast_in_dim(...)``.
+#: Strict functions of all modules of this package by name: ``ops.broadcast_in_dim(...)``.
 ops: Any = types.SimpleNamespace()
 
 
@@ -71,7 +80,7 @@ class Pull(Protocol):
 
 
 class _Quiet(threading.local):
-    """A context in which NumPy ignores floating point errors; entering it costs a tenth of errstate."""
+    """A context in which NumPy ignores float errors; entering it costs a tenth of errstate."""
 
     def __init__(self) -> None:
         self.run = _quiet_context().run
@@ -124,6 +133,8 @@ _KIND_LETTERS = {
     "complexfloating": "c",
 }
 
+Accepts: TypeAlias = tuple[tuple[str, ...], ...]
+
 FLOAT = ("floating",)
 INEXACT = ("floating", "complexfloating")
 NUMBER = ("integer", "floating", "complexfloating")
@@ -159,7 +170,7 @@ def accepts_text(name: str, accepts: tuple[str, ...], dtype: Any, position: int 
 
 
 def scalar_like(x: Any, value: Any) -> Value:
-    """Return the Python number ``value`` as a scalar of ``x``'s dtype and weakness; a literal in a jaxpr."""
+    """Return the number ``value`` as a scalar of ``x``'s dtype and weakness; a jaxpr's literal."""
     aval = x if isinstance(x, ShapedArray) else get_aval(x)
     if aval.weak_type:
         kind = dtypes.scalar_type_of(aval.dtype)
@@ -169,7 +180,7 @@ def scalar_like(x: Any, value: Any) -> Value:
 
 
 def full_like(x: Any, value: Any) -> Value:
-    """Return an array of ``x``'s shape and dtype filled with ``value``; ``x`` is a value or an aval."""
+    """Return an array like ``x`` (a value or an aval) filled with ``value``."""
     aval = x if isinstance(x, ShapedArray) else get_aval(x)
     return ops.broadcast_in_dim(scalar_like(aval, value), aval.shape, ())
 
@@ -183,7 +194,7 @@ def zeros_of(aval: ShapedArray) -> Value:
 
 
 def move_batch_dim(x: Value, source: int, destination: int) -> Value:
-    """Return ``x`` with axis ``source`` moved to ``destination``; the other axes keep their order."""
+    """Return ``x`` with axis ``source`` moved to ``destination``; the others keep their order."""
     if source == destination:
         return x
     axes = [axis for axis in range(get_aval(x).ndim) if axis != source]
@@ -217,8 +228,8 @@ def broadcast_batch(
 ) -> tuple[Any, Any]:
     """Batch an elementwise primitive: give every operand a batch dim at one place, then apply it.
 
-    Operands that all carry the batch dim at one axis already stay as they are. Unbatched scalars stay
-    scalars, since elementwise primitives accept them beside arrays.
+    Operands that all carry the batch dim at one axis already stay as they are. Unbatched scalars
+    stay scalars, since elementwise primitives accept them beside arrays.
     """
     shapes = [get_aval(x).shape for x in args]
     ranks = [len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True)]
@@ -228,8 +239,10 @@ def broadcast_batch(
         scalars_only = all(d is not None or r == 0 for d, r in zip(dims, ranks, strict=True))
     else:
         scalars_only = True
-    if scalars_only and len(set(full)) == 1 and all(
-        r == rank or d is None for d, r in zip(dims, ranks, strict=True)
+    if (
+        scalars_only
+        and len(set(full)) == 1
+        and all(r == rank or d is None for d, r in zip(dims, ranks, strict=True))
     ):
         return _with_dim(primitive.bind_all(*args, **params), full[0][0])
     size = batch_size(args, dims)
@@ -262,11 +275,11 @@ class Elementwise(Primitive):
     """One element of the result from the same element of every operand.
 
     ``accepts``: groups of dtypes, one tuple per operand. Operands have equal dtypes and shapes; an
-    operand may also be a scalar beside arrays (a literal needs no array of copies). The result is weakly
-    typed if all operands are.
+    operand may also be a scalar beside arrays (a literal needs no array of copies). The result is
+    weakly typed if all operands are.
     """
 
-    accepts: ClassVar[tuple[tuple[str, ...], ...]] = (ANY,)
+    accepts: ClassVar[Accepts] = (ANY,)
     #: float16 and bfloat16 operands are computed in float32 and rounded (exact for + - * / sqrt).
     widens_half: ClassVar[bool] = True
     #: Operands of a complex dtype can be lowered.
@@ -281,9 +294,7 @@ class Elementwise(Primitive):
         for position, aval in enumerate(avals):
             if not is_accepted(self.accepts[position], aval.dtype):
                 shown = position if len(self.accepts) > 1 else None
-                raise TypeError(
-                    accepts_text(self.name, self.accepts[position], aval.dtype, shown)
-                )
+                raise TypeError(accepts_text(self.name, self.accepts[position], aval.dtype, shown))
         shape = first.shape
         if len(avals) > 1:
             shape = self._common_shape(avals)
@@ -313,7 +324,7 @@ class Elementwise(Primitive):
 
     # --- kernel IR ---
 
-    def lower(self, *scalars: ir.Expr, **params: Any) -> ir.Expr:
+    def lower(self, *args: Any, **params: Any) -> ir.Expr:
         """Return the kernel IR of one element of the result from one element of each operand."""
         raise NotImplementedError(f"Lowering rule for '{self.name}' not implemented")
 
@@ -342,12 +353,12 @@ class Elementwise(Primitive):
 class NaryElementwise(Elementwise):
     """An elementwise primitive of several operands.
 
-    A member writes ``partials`` and ``adjoints`` for operands of equal shape (the same contract as
-    ``jvp`` and ``transpose``); the scalars among the operands are dealt with here.
+    A member writes ``partial`` and ``adjoints`` for operands of equal shape; the scalars among the
+    operands are dealt with here.
     """
 
-    def partials(self, out: Value, *primals: Value, **params: Any) -> TangentMaps:
-        """Return one tangent map per operand, all operands having the shape of ``out``."""
+    def partial(self, k: int, out: Value, *primals: Value, **params: Any) -> TangentMap:
+        """Return the tangent map of operand ``k``; only asked for operands that have a tangent."""
         raise NotImplementedError(f"Differentiation rule for '{self.name}' not implemented")
 
     def adjoints(self, ct: Value, *operands: Any, **params: Any) -> tuple[Any, ...]:
@@ -357,14 +368,31 @@ class NaryElementwise(Elementwise):
         )
 
     def jvp(self, out: Any, *primals: Any, **params: Any) -> Any:
-        shape = get_aval(out).shape
-        shapes = [get_aval(x).shape for x in primals]
-        maps = self.partials(out, *primals, **params)
+        return tuple(self._map(k, out, primals, params) for k in range(len(primals)))
+
+    def linearize_rule(
+        self, primals: tuple[Any, ...], nonzero: Sequence[bool], params: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], Callable[..., tuple[Any, ...]]]:
+        if type(self).jvp is not NaryElementwise.jvp:
+            return super().linearize_rule(primals, nonzero, params)
+        # Factors of operands without tangent (the exponent in x**3) are not even computed.
+        out = self.bind(*primals, **params)
+        maps = [self._map(k, out, primals, params) for k, nz in enumerate(nonzero) if nz]
+
+        def tangent_fn(*tangents: Any) -> tuple[Any, ...]:
+            total: Any = Zero(get_aval(out).to_tangent_aval())
+            for m, t in zip(maps, tangents, strict=True):
+                total = add_tangents(total, None if m is None else m(t))
+            return (total,)
+
+        return (out,), tangent_fn
+
+    def _map(
+        self, k: int, out: Any, primals: tuple[Any, ...], params: dict[str, Any]
+    ) -> TangentMap:
+        m, shape = self.partial(k, out, *primals, **params), get_aval(out).shape
         # A scalar's tangent reaches every element; factors broadcast by themselves.
-        return tuple(
-            m if m is None or s == shape else _after_broadcast(m, shape)
-            for m, s in zip(maps, shapes, strict=True)
-        )
+        return m if m is None or get_aval(primals[k]).shape == shape else _after_broadcast(m, shape)
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> Any:
         cts = self.adjoints(ct, *operands, **params)
@@ -428,9 +456,7 @@ class Reduction(Primitive):
         return out, dim - sum(axis < dim for axis in axes)
 
 
-def result_aval(
-    name: str, operand: ShapedArray, axes: tuple[int, ...], dtype: Any
-) -> ShapedArray:
+def result_aval(name: str, operand: ShapedArray, axes: tuple[int, ...], dtype: Any) -> ShapedArray:
     """Return the aval of a reduction over ``axes``, checked as JAX does."""
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")

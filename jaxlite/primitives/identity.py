@@ -32,7 +32,7 @@ class StopGradient(Primitive):
     def impl(self, xp: ArrayModule, x: Any) -> Any:
         return x
 
-    def batch(self, args: tuple[Any, ...], dims: Dims) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
         return self.bind(*args), dims[0]
 
     def pull(self, operands: tuple[Pull, ...], index: tuple[ir.Expr, ...]) -> ir.Expr:
@@ -84,14 +84,14 @@ class OptimizationBarrier(Primitive):
             for c, x in zip(cts, operands, strict=True)
         )
 
-    def batch(self, args: tuple[Any, ...], dims: Dims) -> Any:
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
         return self.bind_all(*args), dims
 
 
 class LinearZeros(Primitive):
     """Zeros of ``aval`` that count as a linear function of the operand.
 
-    A loop's carry may start with a zero tangent and grow: its transpose needs every carry to be linear.
+    A loop's carry may start with a zero tangent and grow: its transpose needs each to be linear.
     """
 
     name = "linear_zeros"
@@ -108,8 +108,8 @@ class LinearZeros(Primitive):
     def transpose(self, ct: Any, x: Any, *, aval: ShapedArray) -> tuple[Any, ...]:
         return (None,)
 
-    def batch(self, args: tuple[Any, ...], dims: Dims, *, aval: ShapedArray) -> Any:
-        return self.bind(*args, aval=aval), None
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        return self.bind(*args, **params), None
 
     def pull(
         self, operands: tuple[Pull, ...], index: tuple[ir.Expr, ...], *, aval: ShapedArray

@@ -1,6 +1,6 @@
 """Special functions that SciPy lacks or defines otherwise. In: NumPy arrays. Out: float64 arrays.
 
-Everything is computed in float64. ``scipy.special`` is loaded at the first use, not with the package.
+Everything is computed in float64. ``scipy.special`` is loaded at the first use, not before.
 """
 
 from __future__ import annotations
@@ -89,9 +89,7 @@ def _gamma_grad(a: Any, x: Any) -> tuple[Any, Any]:
     safe_a, safe_x = np.where(is_valid, a, 1.0), np.where(is_valid, x, 1.0)
     by_series = (safe_x <= 1) | (safe_x <= safe_a)
     series = _grad_by_series(np.where(by_series, safe_a, 1.0), np.where(by_series, safe_x, 1.0))
-    fraction = _grad_by_fraction(
-        np.where(by_series, 1.0, safe_a), np.where(by_series, 2.0, safe_x)
-    )
+    fraction = _grad_by_fraction(np.where(by_series, 1.0, safe_a), np.where(by_series, 2.0, safe_x))
     grad = np.where(by_series, series, fraction)
     special = scipy_special()
     log_density = special.xlogy(safe_a - 1, safe_x) - safe_x - special.gammaln(safe_a)

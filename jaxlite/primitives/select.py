@@ -32,12 +32,12 @@ from jaxlite.primitives.families import (
 def _same_dtypes(name: str, avals: tuple[ShapedArray, ...], tip: str = "") -> None:
     if any(aval.dtype != avals[0].dtype for aval in avals[1:]):
         listed = ", ".join(dtypes.name_of(aval.dtype) for aval in avals)
-        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {listed}.{tip}")
+        raise TypeError(
+            f"lax.{name} requires arguments to have the same dtypes, got {listed}.{tip}"
+        )
 
 
-_WHERE_TIP = (
-    " (Tip: jnp.where is a similar function that does automatic type promotion on inputs)."
-)
+_WHERE_TIP = " (Tip: jnp.where is a similar function that does automatic type promotion on inputs)."
 
 
 class SelectN(Primitive):
@@ -58,9 +58,8 @@ class SelectN(Primitive):
         _same_dtypes("select", cases, _WHERE_TIP)
         kind = dtypes.kind_of(which.dtype)
         if kind not in "biu":
-            raise TypeError(
-                f"select `which` must be boolean or integer type, got {dtypes.name_of(which.dtype)}."
-            )
+            got = dtypes.name_of(which.dtype)
+            raise TypeError(f"select `which` must be boolean or integer type, got {got}.")
         if kind == "b" and len(cases) > 2:
             raise TypeError("select with boolean `which` cannot have > 2 cases.")
         if which.shape not in ((), shapes[0]):
@@ -163,7 +162,7 @@ class Clamp(Primitive):
 
     def jvp(self, out: Value, low: Value, x: Value, high: Value) -> TangentMaps:
         shape = get_aval(out).shape
-        above = ops.gt(low, x)
+        above = ops.bitwise_and(ops.gt(low, x), ops.lt(low, high))
         below = ops.lt(high, x)
         inside = ops.bitwise_and(ops.gt(x, low), ops.lt(x, high))
 
@@ -180,8 +179,7 @@ class Clamp(Primitive):
     def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
         size = batch_size(args, dims)
         if dims[1] is not None and all(
-            d is None and not get_aval(x).shape
-            for x, d in ((args[0], dims[0]), (args[2], dims[2]))
+            d is None and not get_aval(x).shape for x, d in ((args[0], dims[0]), (args[2], dims[2]))
         ):
             return self.bind(*args), dims[1]
         x = bdim_at_front(args[1], dims[1], size)
@@ -208,12 +206,12 @@ select_n_p, clamp_p = SelectN(), Clamp()
 
 
 def select_n(which: Value, *cases: Value) -> Value:
-    """Return ``cases[which]`` per element: ``bool[*s], T[*s], T[*s] -> T[*s]`` (False: the first)."""
+    """Return ``cases[which]`` per element: ``bool[*s], T[*s], T[*s] -> T[*s]``, False: 0."""
     return select_n_p.bind(which, *cases)
 
 
 def clamp(low: Value, x: Value, high: Value) -> Value:
-    """Return ``x`` kept in ``[low, high]``: ``T[*s], T[*s], T[*s] -> T[*s]``; bounds may be scalars."""
+    """Return ``x`` kept in ``[low, high]`` (or scalars): ``T[*s], T[*s], T[*s] -> T[*s]``."""
     return clamp_p.bind(low, x, high)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language.array import Value
-from jaxlite.language.primitive import ArrayModule, TangentMaps, is_linear
+from jaxlite.language.primitive import ArrayModule, TangentMap, is_linear
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives.arithmetic import add, mul
 from jaxlite.primitives.elementwise import Exp, Log, Log1p
@@ -248,9 +248,7 @@ def log_float32(a: Algebra, x: Any) -> Any:
     groups = [horner(a, [a.number(c) for c in _LOG[i : i + 3]], f) for i in (0, 3, 6)]
     poly = a.fma(a.fma(groups[0], f_cubed, groups[1]), f_cubed, groups[2])
     small = a.fma(poly, f_cubed, a.mul(a.number(_LOG2_LOW), exponent))
-    out = a.fma(
-        a.number(_LOG2_HIGH), exponent, a.add(a.fma(a.number(-0.5), f_sq, f), small)
-    )
+    out = a.fma(a.number(_LOG2_HIGH), exponent, a.add(a.fma(a.number(-0.5), f_sq, f), small))
     out = a.select(is_tiny, a.number(-math.inf), out)
     out = a.select(a.less(x, zero), a.number(math.nan), out)
     # Infinity and NaN are their own logarithms.
@@ -327,8 +325,10 @@ class Fma(NaryElementwise):
         out = in_float32(lambda *v: OnArrays(v[0].dtype).fma(*v), x, y, z)
         return np.asarray(out, x.dtype)
 
-    def partials(self, out: Value, x: Value, y: Value, z: Value) -> TangentMaps:
-        return (lambda t: mul(t, y)), (lambda t: mul(x, t)), (lambda t: t)
+    def partial(self, k: int, out: Value, x: Value, y: Value, z: Value) -> TangentMap:
+        if k == 2:
+            return lambda t: t
+        return lambda t: mul(t, y if k == 0 else x)
 
     def adjoints(self, ct: Value, x: Any, y: Any, z: Any) -> tuple[Any, ...]:
         # Linear in z, and in x or y while the other is fixed.

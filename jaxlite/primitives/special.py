@@ -15,13 +15,14 @@ import numpy as np
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language.array import Value
 from jaxlite.language.avals import ShapedArray
-from jaxlite.language.primitive import ArrayModule, TangentMaps
+from jaxlite.language.primitive import ArrayModule, TangentMap, TangentMaps, absent
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives import incomplete
 from jaxlite.primitives.arithmetic import abs_, add, div, mul, neg, sign, square, sub
 from jaxlite.primitives.elementwise import exp, log, log1p
 from jaxlite.primitives.families import (
     FLOAT,
+    Accepts,
     Elementwise,
     NaryElementwise,
     full_like,
@@ -120,10 +121,11 @@ class ErfInv(_SpecialUnary):
         return (lambda t: mul(t, slope),)
 
     def can_lower(self, avals: tuple[ShapedArray, ...], params: dict[str, Any]) -> bool:
-        return avals[0].dtype != np.float64
+        return bool(avals[0].dtype != np.float64)
 
     def lower(self, x: ir.Expr) -> ir.Expr:
-        return _erf_inv_float32(OnScalars(x.dtype), x)
+        out: ir.Expr = _erf_inv_float32(OnScalars(x.dtype), x)
+        return out
 
 
 def _erf_inv_float32(a: Algebra, x: Any) -> Any:
@@ -250,7 +252,7 @@ def _eps(x: Value) -> Any:
 class _SpecialNary(NaryElementwise):
     """``function(*arrays)`` computes the value in float64."""
 
-    accepts = (FLOAT, FLOAT)
+    accepts: ClassVar[Accepts] = (FLOAT, FLOAT)
     function: ClassVar[Callable[..., Any]]
 
     @quiet
@@ -259,22 +261,17 @@ class _SpecialNary(NaryElementwise):
         return np.asarray(type(self).function(*wide)).astype(arrays[0].dtype)
 
 
-def _no_slope(name: str, operand: str) -> Callable[[Value], Value]:
-    def tangent_map(t: Value) -> Value:
-        raise ValueError(f"Gradient with respect to {operand} of {name} is not implemented.")
-
-    return tangent_map
-
-
 class Polygamma(_SpecialNary):
     """Derivative ``m`` of ``digamma``."""
 
     name = "polygamma"
     function = staticmethod(incomplete.polygamma)
 
-    def partials(self, out: Value, m: Value, x: Value) -> TangentMaps:
+    def partial(self, k: int, out: Value, m: Value, x: Value) -> TangentMap:
+        if k == 0:
+            raise ValueError("polygamma gradient with respect to m is not supported")
         slope = polygamma(add(m, scalar_like(m, 1)), x)
-        return _no_slope(self.name, "m"), (lambda t: mul(t, slope))
+        return lambda t: mul(t, slope)
 
 
 class Zeta(_SpecialNary):
@@ -283,9 +280,13 @@ class Zeta(_SpecialNary):
     name = "zeta"
     function = staticmethod(incomplete.hurwitz_zeta)
 
-    def partials(self, out: Value, x: Value, q: Value) -> TangentMaps:
+    def partial(self, k: int, out: Value, x: Value, q: Value) -> TangentMap:
+        if k == 0:
+            raise NotImplementedError(
+                "Differentiation rule for 'zeta' not implemented: no formula by x, only by q"
+            )
         slope = mul(neg(x), zeta(add(x, scalar_like(x, 1)), q))
-        return _no_slope(self.name, "x"), (lambda t: mul(t, slope))
+        return lambda t: mul(t, slope)
 
 
 def _gamma_density(a: Value, x: Value) -> Value:
@@ -300,9 +301,9 @@ class IGamma(_SpecialNary):
     name = "igamma"
     function = staticmethod(incomplete.lower_gamma)
 
-    def partials(self, out: Value, a: Value, x: Value) -> TangentMaps:
-        da, dx = igamma_grad_a(a, x), _gamma_density(a, x)
-        return (lambda t: mul(t, da)), (lambda t: mul(t, dx))
+    def partial(self, k: int, out: Value, a: Value, x: Value) -> TangentMap:
+        slope = igamma_grad_a(a, x) if k == 0 else _gamma_density(a, x)
+        return lambda t: mul(t, slope)
 
 
 class IGammaC(_SpecialNary):
@@ -311,9 +312,9 @@ class IGammaC(_SpecialNary):
     name = "igammac"
     function = staticmethod(incomplete.upper_gamma)
 
-    def partials(self, out: Value, a: Value, x: Value) -> TangentMaps:
-        da, dx = neg(igamma_grad_a(a, x)), neg(_gamma_density(a, x))
-        return (lambda t: mul(t, da)), (lambda t: mul(t, dx))
+    def partial(self, k: int, out: Value, a: Value, x: Value) -> TangentMap:
+        slope = neg(igamma_grad_a(a, x) if k == 0 else _gamma_density(a, x))
+        return lambda t: mul(t, slope)
 
 
 class IGammaGradA(_SpecialNary):
@@ -321,9 +322,7 @@ class IGammaGradA(_SpecialNary):
 
     name = "igamma_grad_a"
     function = staticmethod(incomplete.lower_gamma_grad)
-
-    def partials(self, out: Value, a: Value, x: Value) -> TangentMaps:
-        return _no_slope(self.name, "a"), _no_slope(self.name, "x")
+    jvp = absent("Differentiation rule", "nobody has a formula for it")
 
 
 class RandomGammaGrad(_SpecialNary):
@@ -331,9 +330,7 @@ class RandomGammaGrad(_SpecialNary):
 
     name = "random_gamma_grad"
     function = staticmethod(incomplete.gamma_sample_grad)
-
-    def partials(self, out: Value, a: Value, x: Value) -> TangentMaps:
-        return _no_slope(self.name, "a"), _no_slope(self.name, "x")
+    jvp = absent("Differentiation rule", "nobody has a formula for it")
 
 
 class RegularizedIncompleteBeta(_SpecialNary):
@@ -346,13 +343,15 @@ class RegularizedIncompleteBeta(_SpecialNary):
     def function(a: Any, b: Any, x: Any) -> Any:
         return incomplete.scipy_special().betainc(a, b, x)
 
-    def partials(self, out: Value, a: Value, b: Value, x: Value) -> TangentMaps:
+    def partial(self, k: int, out: Value, a: Value, b: Value, x: Value) -> TangentMap:
+        if k < 2:
+            raise ValueError("Betainc gradient with respect to a and b not supported.")
         # dI/dx = x**(a-1) (1-x)**(b-1) / B(a, b)
         one = scalar_like(x, 1)
         log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
         powers = add(mul(sub(a, one), log(x)), mul(sub(b, one), log1p(neg(x))))
         slope = exp(sub(powers, log_beta))
-        return _no_slope(self.name, "a"), _no_slope(self.name, "b"), (lambda t: mul(t, slope))
+        return lambda t: mul(t, slope)
 
 
 eigen_erf_p = EigenErf()

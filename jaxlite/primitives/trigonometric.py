@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions and their inverses. In: floats or complexes. Out: the same."""
+"""Trigonometric, hyperbolic and inverse functions. In: floats or complexes. Out: the same."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language.array import Value
-from jaxlite.language.primitive import ArrayModule, TangentMaps
-from jaxlite.primitives.arithmetic import add, div, mul, neg, square, sub
+from jaxlite.language.primitive import ArrayModule, TangentMap, TangentMaps
+from jaxlite.primitives.arithmetic import add, div, integer_pow, mul, neg, square, sub
 from jaxlite.primitives.elementwise import UnaryMath, rsqrt
 from jaxlite.primitives.families import (
     INEXACT,
@@ -120,7 +120,7 @@ class Acosh(UnaryMath):
 
     def jvp(self, out: Value, x: Value) -> TangentMaps:
         one = scalar_like(x, 1)
-        slope = mul(rsqrt(sub(x, one)), rsqrt(add(x, one)))
+        slope = rsqrt(mul(sub(x, one), add(x, one)))
         return (lambda t: mul(t, slope),)
 
 
@@ -131,8 +131,10 @@ class Atanh(UnaryMath):
     ufunc = "arctanh"
 
     def jvp(self, out: Value, x: Value) -> TangentMaps:
-        denominator = sub(scalar_like(x, 1), square(x))
-        return (lambda t: div(t, denominator),)
+        # 1 / ((1 + x)(1 - x)) keeps its digits where 1 - x*x cancels.
+        one = scalar_like(x, 1)
+        slope = mul(integer_pow(add(one, x), -1), integer_pow(sub(one, x), -1))
+        return (lambda t: mul(t, slope),)
 
 
 class Atan2(NaryElementwise):
@@ -148,11 +150,11 @@ class Atan2(NaryElementwise):
             return (-1j * xp.log((x + 1j * y) / xp.sqrt(x * x + y * y))).astype(y.dtype)
         return in_float32(xp.arctan2, y, x)
 
-    def partials(self, out: Value, y: Value, x: Value) -> TangentMaps:
+    def partial(self, k: int, out: Value, y: Value, x: Value) -> TangentMap:
         # d angle = (x dy - y dx) / (x*x + y*y)
         norm = add(square(x), square(y))
-        dy, dx = div(x, norm), div(neg(y), norm)
-        return (lambda t: mul(t, dy)), (lambda t: mul(t, dx))
+        slope = div(x, norm) if k == 0 else div(neg(y), norm)
+        return lambda t: mul(t, slope)
 
     def lower(self, y: ir.Expr, x: ir.Expr) -> ir.Expr:
         return ir.binary("atan2", y, x)

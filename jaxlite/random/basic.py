@@ -15,7 +15,7 @@ from jaxlite import numpy as jnp
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.language.avals import Shape
-from jaxlite.language.trace import is_concrete, to_concrete
+from jaxlite.language.trace import Tracer, to_concrete
 from jaxlite.primitives.single_rounding import fma
 from jaxlite.primitives.special import eigen_erf
 from jaxlite.random.arguments import (
@@ -112,13 +112,19 @@ def _product_rounds(low: Value, high: Value, dtype: Any) -> bool:
     """Return whether rounding once in ``u * (high - low) + low``, as JAX's kernels do, may matter."""
     if dtype.name not in ("float32", "float64"):
         return False
-    if not (is_concrete(low) and is_concrete(high)):
+    lows, highs = _known_value(low), _known_value(high)
+    if lows is None or highs is None:
         return True
-    lows, highs = np.asarray(to_concrete(low)._data), np.asarray(to_concrete(high)._data)
     if not np.any(lows):
         return False
     mantissas, _ = np.frexp(highs - lows)
     return bool(np.any(np.abs(mantissas) != 0.5))
+
+
+def _known_value(x: Value) -> Any:
+    """Return the numbers of ``x`` as a NumPy array; None if they are known at run time only."""
+    value = x.concrete_value() if isinstance(x, Tracer) else x
+    return None if value is None else np.asarray(to_concrete(value)._data)
 
 
 def normal(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Value:

@@ -59,7 +59,7 @@ def poisson(
     if dtypes.kind_of(wanted) not in "iu":
         raise ValueError(f"Invalid integer data type {dtypes.kind_of(wanted)!r}.")
     dtype = choose_dtype(dtype, "poisson", "iu")
-    lam = to_float(lam, "float32", "poisson", 1)
+    lam = to_float(lam, "float32", "broadcast_to", 0)
     shape = lam.shape if shape is None else plain_shape(shape)
     lam = jnp.broadcast_to(lam, shape)
     # Each algorithm gets harmless rates where the other one's result is taken.

@@ -89,7 +89,7 @@ def permutation(
     if (independent or x.ndim == 1) and dtypes.kind_of(x.dtype) != "k":
         return _shuffle(typed, x, axis)
     order = _shuffle(typed, jnp.arange(x.shape[axis]), 0)
-    return jnp.take(x, order, axis)
+    return jnp.take(x, order, axis, mode="clip")
 
 
 def choice(
@@ -143,7 +143,7 @@ def choice(
         shuffled = permutation(typed, a, axis)
         return _first(shuffled, n_draws, axis).reshape(_around(a, shape, axis))
     indices = _draw_indices(typed, shape, n_elements, n_draws, replace, p, mode or "low")
-    return indices if not a.ndim else jnp.take(a, indices, axis)
+    return indices if not a.ndim else jnp.take(a, indices, axis, mode="clip")
 
 
 def _around(a: Value, shape: Shape, axis: int) -> Shape:

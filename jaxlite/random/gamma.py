@@ -21,6 +21,7 @@ from jaxlite.language.array import Value
 from jaxlite.language.avals import Shape
 from jaxlite.primitives import random_bits as threefry
 from jaxlite.primitives.single_rounding import cephes_exp, cephes_log, fma
+from jaxlite.primitives.special import random_gamma_grad
 from jaxlite.random.arguments import (
     check_one_device,
     choose_dtype,
@@ -107,7 +108,7 @@ def gamma_samples(key: Value, a: Value, shape: Shape, log_space: bool) -> Value:
     return _differentiable_gamma(log_space, keys, jnp.broadcast_to(a, shape))
 
 
-@functools.partial(custom_jvp, nondiff_argnums=(0, 1))
+@functools.partial(custom_jvp, nondiff_argnums=(0,))
 def _differentiable_gamma(log_space: bool, keys: Value, a: Value) -> Value:
     key, boost_key = split_key(keys)
     # Gamma(a) = Gamma(a + 1) u**(1/a) for a < 1.
@@ -124,15 +125,15 @@ def _differentiable_gamma(log_space: bool, keys: Value, a: Value) -> Value:
 
 @_differentiable_gamma.defjvp
 def _gamma_jvp(
-    log_space: bool, keys: Value, primals: tuple[Value], tangents: tuple[Value]
+    log_space: bool, primals: tuple[Value, Value], tangents: tuple[Value, Value]
 ) -> tuple[Value, Value]:
-    (a,), (a_dot,) = primals, tangents
+    (keys, a), (_, a_dot) = primals, tangents
     samples = _differentiable_gamma(log_space, keys, a)
     if log_space:
         # d log(x) = dx / x
         x = cephes_exp(samples)
-        return samples, a_dot * (lax.random_gamma_grad(a, x) / jnp.where(x == 0, 1, x))
-    return samples, a_dot * lax.random_gamma_grad(a, samples)
+        return samples, a_dot * (random_gamma_grad(a, x) / jnp.where(x == 0, 1, x))
+    return samples, a_dot * random_gamma_grad(a, samples)
 
 
 def _accepted_cubes(keys: Value, d: Value) -> Value:

@@ -1,8 +1,10 @@
-"""The same expression under jaxlite and under real JAX. In: Python source. Out: nothing, or an AssertionError.
+"""The same expression under jaxlite and under real JAX. In: Python source.
 
-An expression is written once and evaluated twice: with ``jax``, ``jnp`` and ``lax`` bound to our modules and
-to JAX's, and with the same sample arrays. Values, dtypes, weak types, shapes and containers must agree; where
-JAX raises, the class and the first sentence must.
+Out: nothing, or an AssertionError.
+
+An expression is written once and evaluated twice: with ``jax``, ``jnp`` and ``lax`` bound to our
+modules and to JAX's, and with the same sample arrays. Values, dtypes, weak types, shapes and
+containers must agree; where JAX raises, the class and the first sentence must.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ import jaxlite
 import jaxlite.lax
 import jaxlite.numpy
 
-jax.config.update("jax_disable_most_optimizations", True)  # the oracle may be slow, not its compiler
+jax.config.update(
+    "jax_disable_most_optimizations", True
+)  # the oracle may be slow, not its compiler
 
 #: Largest relative error of a result that both compute in this dtype.
 TOLERANCE = {
@@ -48,7 +52,9 @@ SAMPLES: dict[str, Any] = {
     "i8": np.int8([-128, -1, 0, 127]),
     "u8": np.uint8([0, 1, 200, 255]),
     "b": np.array([True, False, True]),
-    "bb": np.array([[True, False, True, True], [False, False, True, False], [True, True, True, True]]),
+    "bb": np.array(
+        [[True, False, True, True], [False, False, True, False], [True, True, True, True]]
+    ),
     "c": np.complex64([1 + 2j, -3j, 0, -1.5 + 0.5j]),
     "h": np.float16([1.5, -2.25, 3, 0.125]),
     "bf": np.array([1.5, -2.25, 3, 0.125], ml_dtypes.bfloat16),
@@ -136,6 +142,8 @@ def compare_arrays(ours: Any, theirs: Any) -> None:
         )
         zeros = (b == 0) & (a == 0)
         if wide is np.float64 and zeros.any():
-            np.testing.assert_array_equal(np.signbit(a[zeros]), np.signbit(b[zeros]), "sign of zero")
+            np.testing.assert_array_equal(
+                np.signbit(a[zeros]), np.signbit(b[zeros]), "sign of zero"
+            )
     else:
         np.testing.assert_array_equal(a, b)

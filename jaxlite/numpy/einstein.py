@@ -1,7 +1,7 @@
 """Einstein summation. In: subscripts and arrays. Out: sums of products.
 
-``opt_einsum`` chooses the order of pairs; each pair is one ``dot_general`` with axes summed before it where
-only one operand has them, and a transpose after it where the order of axes asks for one.
+``opt_einsum`` chooses the order of pairs; each pair is one ``dot_general`` with axes summed before
+it where only one operand has them, and a transpose after it where the order of axes asks for one.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def einsum(
     values = promote_all("einsum", *arrays)
     weak = values[0].aval.weak_type
     wanted = (
-        None if preferred_element_type is None else dtypes.requested_dtype(preferred_element_type, "einsum")
+        None
+        if preferred_element_type is None
+        else dtypes.requested_dtype(preferred_element_type, "einsum")
     )
     for positions, names in steps:
         inputs, result = names.split("->")
@@ -151,7 +153,7 @@ def _simplified(x: Value, names: str, needed: set[str]) -> tuple[Value, str]:
 
 
 def _diagonal_kept(x: Value, first: int, second: int) -> Value:
-    """Return ``x`` with its axes ``first`` and ``second`` tied: zero off the diagonal, then sum one."""
+    """Return ``x`` with two axes tied: zero off the diagonal, then sum the first."""
     rows = shapes.broadcasted_iota(_INT32, x.shape, first)
     on = elementwise.eq(rows, shapes.broadcasted_iota(_INT32, x.shape, second))
     return reduce_sum(choose_between(on, x, constant(0, x.dtype)), (first,))

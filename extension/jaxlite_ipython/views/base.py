@@ -1,0 +1,181 @@
+"""What every view can do. In: a subclass with text, data and a drawing. Out: SVG, PNG, HTML, files.
+
+The static picture is the product: ``display(view)`` gives SVG, PNG (shown where a notebook is not
+trusted) and text that has every fact of the picture. Nothing is fetched from anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import itertools
+import json
+import os
+from collections.abc import Collection
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from jaxlite_ipython.views.canvas import Canvas
+from jaxlite_ipython.views.dot import JL002, RenderTimeout, find_renderer, render
+from jaxlite_ipython.views.words import ascii_if_asked
+
+__all__ = ["MAX_PNG_BYTES", "View"]
+
+#: A larger PNG is left out of the notebook.
+MAX_PNG_BYTES = 200_000
+_numbers = itertools.count(1)
+
+
+class View:
+    """A picture of one stage, with the same facts as text and as data.
+
+    Views are made by functions such as ``jaxlite.trace``; what they show is fixed when they are made.
+    """
+
+    def __init__(self) -> None:
+        #: Prefix of all ids in the SVG: two views in one page never share an id.
+        self.prefix = f"v{next(_numbers)}"
+        self._canvas: Canvas | None = None
+        self._png: bytes | None = None
+        self._has_png = False
+
+    # --- what a subclass says ---
+
+    @property
+    def title(self) -> str:
+        """One line: what this shows."""
+        raise NotImplementedError
+
+    def data(self) -> dict[str, Any]:
+        """Return the facts as plain dicts, lists, numbers and strings."""
+        raise NotImplementedError
+
+    def dot(self) -> str:
+        """Return the graph as DOT text, to be laid out by Graphviz."""
+        raise NotImplementedError
+
+    def _text(self) -> str:
+        raise NotImplementedError
+
+    def _draw(self) -> Canvas:
+        raise NotImplementedError
+
+    def _coarser(self) -> bool:
+        """Go to a level with less detail; False if there is none."""
+        return False
+
+    # --- the forms ---
+
+    def text(self) -> str:
+        """Return every fact of the picture as aligned text (no colours)."""
+        return ascii_if_asked(self._text())
+
+    def svg(self) -> str:
+        """Return the picture as one SVG element that needs nothing else."""
+        if self._canvas is None:
+            self._canvas = self._draw()
+        return self._canvas.svg(self.prefix, self.title, self.text())
+
+    def png(self, dpi: int = 144) -> bytes | None:
+        """Return the picture as PNG, or None if there is no renderer.
+
+        A renderer that is too slow gets a picture with less detail.
+        """
+        while True:
+            if self._canvas is None:
+                self._canvas = self._draw()
+            try:
+                return render(self._canvas.dot(), "png", dpi=dpi)
+            except RenderTimeout:
+                if not self._coarser():
+                    return None
+                self._canvas = None
+
+    def html(self) -> str:
+        """Return a self-contained page: the picture, and its text to fold out."""
+        image = base64.b64encode(self.svg().encode()).decode()
+        title = escape(self.title)
+        return (
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f"<title>{title}</title>\n</head>\n<body>\n"
+            f'<img alt="{title}" src="data:image/svg+xml;base64,{image}" style="max-width:100%">\n'
+            f"<details><summary>As text</summary>\n<pre>{escape(self.text())}</pre>\n</details>\n"
+            "</body>\n</html>\n"
+        )
+
+    def json(self) -> str:
+        """Return the facts as JSON."""
+        return json.dumps(self.data(), indent=1, ensure_ascii=False)
+
+    def to_graphviz(self) -> Any:
+        """Return a ``graphviz.Source`` of the graph, for people who work with that package."""
+        return importlib.import_module("graphviz").Source(self.dot())
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the view to ``path`` in the form that the ending names; return the path.
+
+        Raises:
+          ValueError: the ending is none of svg, png, html, txt, json, dot.
+          RuntimeError: PNG was asked for and there is no renderer.
+        """
+        target = Path(path)
+        writers = {
+            ".svg": self.svg,
+            ".html": self.html,
+            ".txt": self.text,
+            ".json": self.json,
+            ".dot": self.dot,
+        }
+        if target.suffix == ".png":
+            png = self.png()
+            if png is None:
+                raise RuntimeError(JL002)
+            target.write_bytes(png)
+        elif target.suffix in writers:
+            target.write_text(writers[target.suffix](), encoding="utf-8")
+        else:
+            endings = ", ".join(e[1:] for e in (*writers, ".png"))
+            raise ValueError(
+                f"cannot tell the form from {target.suffix!r}\n  Fix: end the name with one of "
+                f"{endings}."
+            )
+        return target
+
+    # --- notebooks and terminals ---
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return SVG, PNG (if small) and text; the PNG knows the size at which it is shown."""
+        png = self._small_png()  # first: a slow renderer makes all forms coarser
+        text = self.text()
+        if find_renderer() is None:
+            text = f"{JL002}\n\n{text}"
+        data: dict[str, Any] = {"image/svg+xml": self.svg(), "text/plain": text}
+        metadata: dict[str, Any] = {}
+        if png is not None and self._canvas is not None:
+            data["image/png"] = base64.b64encode(png).decode()
+            size = {"width": round(self._canvas.width), "height": round(self._canvas.height)}
+            metadata["image/png"] = size
+        for kind in tuple(data):
+            if (include and kind not in include) or (exclude and kind in exclude):
+                del data[kind]
+        return data, metadata
+
+    def _small_png(self) -> bytes | None:
+        """Return the PNG at 144 dpi, else at 96 dpi, that is small enough for a notebook."""
+        if not self._has_png:
+            self._has_png = True
+            for dpi in (144, 96):
+                png = self.png(dpi)
+                if png is None or len(png) < MAX_PNG_BYTES:
+                    self._png = png
+                    break
+        return self._png
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {ascii_if_asked(self.title)}>"

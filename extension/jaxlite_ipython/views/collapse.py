@@ -1,0 +1,264 @@
+"""Large graphs in fewer boxes. In: an ``OpGraph``. Out: an ``OpGraph`` of the wanted level.
+
+Levels: 0 every operation, 1 repeated blocks once with their count, 2 one box per line, 3 one box per
+run of lines. Inputs and outputs that are leaves of one container become one box when there are many.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from jaxlite_ipython.views.op_graph import Node, OpGraph, _number
+from jaxlite_ipython.views.source_lines import Lane
+from jaxlite_ipython.views.words import count
+
+__all__ = ["LEVELS", "MAX_BOXES", "collapse"]
+
+LEVELS = 4
+#: Boxes up to which a picture shows every operation.
+MAX_BOXES = 60
+#: Lanes and runs of lanes up to which a picture can be read.
+MAX_LANES = 40
+MAX_ENDS = 14
+
+
+def collapse(graph: OpGraph, level: int) -> OpGraph:
+    """Return the graph at ``level`` (0 to 3)."""
+    if level >= 1:
+        graph = fold_repeats(graph)
+    if level >= 2:
+        graph = one_box_per_line(graph)
+    if level >= 3:
+        graph = join_lanes(graph)
+    return join_ends(graph)
+
+
+def fits(graph: OpGraph) -> bool:
+    """Say whether a reader can take in the graph at once."""
+    n = len(graph.ops)
+    return n <= MAX_BOXES and len(graph.lanes) <= MAX_LANES
+
+
+def _rebuild(
+    graph: OpGraph, nodes: list[Node], lanes: list[Lane], image: dict[int, Node]
+) -> OpGraph:
+    """Return a graph of ``nodes``; ``image`` says which box stands for each old one (by id)."""
+    for old in graph.nodes:
+        new = image.get(id(old), old)
+        for source, n_bytes in old.reads.items():
+            target = image.get(id(source), source)
+            if target is not new:
+                new.reads[target] = max(new.reads.get(target, 0.0), n_bytes)
+    _number(nodes)
+    return OpGraph(nodes, lanes, graph.n_ops, graph.flops)
+
+
+def _copy(node: Node) -> Node:
+    return replace(node, reads={}, notes=list(node.notes))
+
+
+# --- level 1: repeats ---
+
+
+def fold_repeats(graph: OpGraph) -> OpGraph:
+    """Show a block that a lane does several times once: ``block x12``."""
+    by_lane: dict[int, list[Node]] = {}
+    for node in graph.ops:
+        by_lane.setdefault(id(node.lane), []).append(node)
+    image: dict[int, Node] = {}
+    repeats: dict[int, int] = {}
+    for key, members in by_lane.items():
+        period = _period([(n.label, n.type, n.family) for n in members])
+        repeats[key] = len(members) // period
+        for k, node in enumerate(members):
+            if k < period:
+                image[id(node)] = replace(_copy(node), times=repeats[key])
+            else:
+                first = image[id(node)] = image[id(members[k % period])]
+                first.n_ops += node.n_ops
+                first.flops += node.flops
+    lanes = []
+    for lane in graph.lanes:
+        times = repeats.get(id(lane), 1)
+        lanes.append(replace(lane, repeats=times) if times > 1 else lane)
+    same = dict(zip(map(id, graph.lanes), lanes, strict=True))
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        new = image.get(id(node))
+        if new is None:
+            new = image[id(node)] = _copy(node)
+        nodes.append(new)
+        if new.lane is not None:
+            new.lane = same.get(id(new.lane), new.lane)
+    return _rebuild(graph, _distinct(nodes), lanes, image)
+
+
+def _distinct(nodes: Iterable[Node]) -> list[Node]:
+    return list({id(n): n for n in nodes}.values())
+
+
+def _period(items: list[tuple[str, str, str]]) -> int:
+    """Return the length of the shortest block whose repetition is ``items``."""
+    n = len(items)
+    # Knuth-Morris-Pratt: n minus the longest proper border is the shortest period.
+    border = [0] * n
+    k = 0
+    for i in range(1, n):
+        while k and items[i] != items[k]:
+            k = border[k - 1]
+        k += items[i] == items[k]
+        border[i] = k
+    period = n - border[-1] if n else 1
+    return period if n % period == 0 else n
+
+
+# --- levels 2 and 3: lines ---
+
+
+def one_box_per_line(graph: OpGraph) -> OpGraph:
+    """Show each lane as one box."""
+    return _group(graph, graph.lanes, {id(lane): lane for lane in graph.lanes}, _line_label)
+
+
+def join_lanes(graph: OpGraph) -> OpGraph:
+    """Join neighbouring lanes until few are left."""
+    size = -(-len(graph.lanes) // MAX_LANES)
+    if size <= 1:
+        return graph
+    joined: list[Lane] = []
+    target: dict[int, Lane] = {}
+    for start in range(0, len(graph.lanes), size):
+        run = graph.lanes[start : start + size]
+        lane = _join(run)
+        joined.append(lane)
+        target.update((id(member), lane) for member in run)
+    return _group(graph, joined, target, _line_label)
+
+
+def _join(run: list[Lane]) -> Lane:
+    first, last = run[0], run[-1]
+    if len(run) == 1:
+        return first
+    dots = "\N{HORIZONTAL ELLIPSIS}"
+    same = all(lane.function == first.function for lane in run)
+    return Lane(
+        first.file,
+        first.function if same else "",
+        min(lane.first for lane in run),
+        max(lane.last for lane in run),
+        f"{first.text} {dots} {last.text}",
+        note=count(len(run), "line"),
+        n_ops=sum(lane.n_ops for lane in run),
+        flops=sum(lane.flops for lane in run),
+    )
+
+
+def _group(
+    graph: OpGraph,
+    lanes: list[Lane],
+    target: dict[int, Lane],
+    label: Callable[[list[Node]], str],
+) -> OpGraph:
+    """Return the graph with the operations of each lane as one box."""
+    members: dict[int, list[Node]] = {}
+    for node in graph.ops:
+        assert node.lane is not None
+        members.setdefault(id(target[id(node.lane)]), []).append(node)
+    image: dict[int, Node] = {}
+    ends: list[Node] = []
+    for node in graph.nodes:
+        if not node.is_op:
+            image[id(node)] = _copy(node)
+            ends.append(image[id(node)])
+    boxes = []
+    for lane in lanes:
+        group = members.get(id(lane), [])
+        if not group:
+            continue
+        box = group[0] if len(group) == 1 else _line_box(group, lane, label(group))
+        box = replace(_copy(box), lane=lane)
+        boxes.append(box)
+        image.update((id(node), box) for node in group)
+    given = [n for n in ends if n.kind != "output"]
+    outputs = [n for n in ends if n.kind == "output"]
+    return _rebuild(graph, [*given, *boxes, *outputs], lanes, image)
+
+
+def _line_box(group: list[Node], lane: Lane, label: str) -> Node:
+    last = group[-1]
+    return Node(
+        "op",
+        label,
+        last.type,
+        "lines",
+        last.n_bytes,
+        lane,
+        flops=sum(n.flops for n in group),
+        n_ops=sum(n.n_ops for n in group),
+    )
+
+
+def _line_label(group: list[Node]) -> str:
+    """Return the kinds of operations of a line, most telling first, each once."""
+    order = {"matmul": 0, "loop or call": 1, "reduction": 2, "elementwise": 3}
+    labels: dict[str, int] = {}
+    for node in sorted(group, key=lambda n: order.get(n.family, 4)):
+        labels.setdefault(node.label, 0)
+        labels[node.label] += node.times
+    text = " ".join(list(labels)[:3])
+    return text if len(labels) <= 3 else f"{text} +{len(labels) - 3}"
+
+
+# --- inputs and outputs ---
+
+
+def join_ends(graph: OpGraph) -> OpGraph:
+    """Join leaves of one container if there are too many inputs (or outputs) to show."""
+    too_many = {
+        kind for kind in ("input", "constant", "output") if len(graph.of_kind(kind)) > MAX_ENDS
+    }
+    if not too_many:
+        return graph
+    groups: dict[tuple[str, str], list[Node]] = {}
+    for node in graph.nodes:
+        if node.kind in too_many:
+            groups.setdefault((node.kind, _root(node.label)), []).append(node)
+    if all(len(group) == 1 for group in groups.values()) or len(groups) > MAX_ENDS:
+        groups = _chunks(graph, too_many)
+    image: dict[int, Node] = {}
+    for (kind, root), group in groups.items():
+        box = group[0]
+        if len(group) > 1:
+            n_bytes = sum(n.n_bytes for n in group)
+            box = Node(kind, root, count(len(group), "array"), kind, n_bytes)
+            box.detail = ", ".join(f"{n.label} {n.type}" for n in group)
+        image.update((id(n), box if len(group) > 1 else _copy(n)) for n in group)
+    nodes = []
+    for node in graph.nodes:
+        new = image.get(id(node))
+        if new is None:
+            new = image[id(node)] = _copy(node)
+        nodes.append(new)
+    return _rebuild(graph, _distinct(nodes), graph.lanes, image)
+
+
+def _root(name: str) -> str:
+    """Return the container's name: ``params`` of ``params['w1'][0]``."""
+    found = re.match(r"[^\[.]+", name)
+    return found.group(0) if found else "results"
+
+
+def _chunks(graph: OpGraph, kinds: set[str]) -> dict[tuple[str, str], list[Node]]:
+    """Group by position where names say nothing."""
+    groups: dict[tuple[str, str], list[Node]] = {}
+    for kind in kinds:
+        members = graph.of_kind(kind)
+        size = -(-len(members) // MAX_ENDS)
+        for start in range(0, len(members), size):
+            part = members[start : start + size]
+            dots = "\N{HORIZONTAL ELLIPSIS}"
+            name = f"{part[0].label} {dots} {part[-1].label}" if len(part) > 1 else part[0].label
+            groups[kind, name] = part
+    return groups

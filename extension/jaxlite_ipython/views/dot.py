@@ -1,0 +1,65 @@
+"""The program that turns DOT text into PNG. In: DOT text. Out: bytes, or nothing.
+
+Looked for in this order: ``jaxlite.config.dot`` (``JAXLITE_DOT``), ``graphviz-pure`` beside this
+Python, ``graphviz-pure`` and then ``dot`` on the PATH. Nothing here raises for a missing or broken
+renderer: a view then shows what needs none, with the message JL002.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+
+import jaxlite
+
+__all__ = ["JL002", "LIMIT_S", "RenderTimeout", "find_renderer", "render"]
+
+#: Seconds a picture may take; then the view is drawn in less detail.
+LIMIT_S = 1.5
+JL002 = "JL002 No graph renderer found, showing no PNG. Fix: pip install graphviz-pure"
+
+
+class RenderTimeout(Exception):
+    """The renderer needed longer than the limit."""
+
+
+def find_renderer() -> str | None:
+    """Return the path of the renderer, or None. A configured one that does not exist is None."""
+    configured = jaxlite.config.dot
+    if configured:
+        return shutil.which(os.path.expanduser(configured))
+    scripts = sysconfig.get_path("scripts")
+    return (
+        (shutil.which("graphviz-pure", path=scripts) if scripts else None)
+        or shutil.which("graphviz-pure")
+        or shutil.which("dot")
+    )
+
+
+def render(
+    dot: str, kind: str, *, engine: str = "neato", dpi: int = 144, limit_s: float = LIMIT_S
+) -> bytes | None:
+    """Return the picture as ``kind`` ('png', 'svg' ...), or None if no renderer could make it.
+
+    ``engine`` 'neato' takes the positions in the text as they are; 'dot' lays out.
+
+    Raises:
+        RenderTimeout: it took longer than ``limit_s``.
+    """
+    renderer = find_renderer()
+    if renderer is None:
+        return None
+    command = [renderer, f"-K{engine}", "-q", f"-T{kind}", f"-Gdpi={dpi}"]
+    if engine == "neato":
+        command.append("-n2")
+    try:
+        done = subprocess.run(
+            command, input=dot.encode(), capture_output=True, timeout=limit_s, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RenderTimeout(f"{renderer} needed longer than {limit_s} s") from error
+    except OSError:
+        return None  # not a program of this machine: the same as none
+    return done.stdout if done.returncode == 0 and done.stdout else None
