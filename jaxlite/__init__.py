@@ -63,7 +63,7 @@ READING_ORDER = (
     "compiler/fuse.py:fuse",
     "compiler/lower.py:lower",
     "compiler/emit_llvm.py:emit_llvm",
-    "runtime/launch.py:launch",
+    "runtime/launch.py:Executable",
     "primitives/arithmetic.py:Mul",
     "api/grad.py:grad",
     "transforms/linearize.py:linearize_flat",

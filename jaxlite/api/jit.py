@@ -27,6 +27,7 @@ from jaxlite.api.arguments import (
     code_of,
     debug_info_of,
     name_of,
+    positional_names,
     signature_of,
 )
 from jaxlite.api.static_arguments import StaticSpec
@@ -94,6 +95,7 @@ class Entry:
         "name",
         "number",
         "out_tree",
+        "parameters",
         "trace_s",
         "traced",
     )
@@ -114,6 +116,7 @@ class Entry:
         self.hits = 0
         self.number = 0
         self.captured: Any = ()
+        self.parameters: tuple[str, ...] = ()
 
     @property
     def compilation(self) -> Any:
@@ -322,6 +325,7 @@ class JitFunction(Wrapped):
         closed, flat = self._trace(key, args, kwargs)
         assert flat.out_tree is not None
         entry = Entry(key, name_of(self._fun), closed, flat.out_tree, time.perf_counter() - start)
+        entry.parameters = tuple(positional_names(self._fun, len(args)))
         if is_user_code(self._fun):
             entry.captured = capture(self._fun)
         self._cache.n_traces += 1

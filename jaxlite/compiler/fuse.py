@@ -17,8 +17,10 @@ from jaxlite.compiler.access import COST, Access, free_vars, kind_of, reads_of
 from jaxlite.compiler.cluster import MAX_EQNS, MAX_INPUTS, Cluster, Clusters, Opaque, Place, Use
 from jaxlite.compiler.domain import is_good_row, reduced_count, reduction_domain, reduction_reads
 from jaxlite.compiler.plan import FusionPlan, Group, Reason
-from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from jaxlite.language.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 
+#: Position of the operand that is written into the first one, for groups that write in place.
+_UPDATES = {"update": 1, "scatter": 2}
 #: Extra work per element, in additions, up to which computing again beats a pass through memory.
 MAX_EXTRA = 4.0
 #: Work per element that costs no more than loading the element would.
@@ -49,6 +51,7 @@ class _Fuser:
         self.eqns = self.jaxpr.eqns
         self.kinds = [kind_of(e) for e in self.eqns]
         self.outputs = {v for v in self.jaxpr.outvars if isinstance(v, Var)}
+        self.given = set(self.jaxpr.invars)
         self.weight: dict[Var, float] = {}
         self.reader_count: dict[Var, int] = {}
         self.maker: dict[Var, int] = {}
@@ -309,12 +312,22 @@ class _Fuser:
         reads_elements = cluster.kind == "cumulative" or (
             cluster.kind in ("scatter", "update") and (k > 0 or self.is_private_map(operand))
         )
+        if k == _UPDATES.get(cluster.kind) and self.is_state(eqn.invars[0], operand):
+            reads_elements = False
         if reads_elements and self.is_on:
             count = operand.aval.size
             if cluster.kind == "scatter" and k == 1:
                 count = max(eqn.invars[2].aval.size, count)
             return Use(cluster, Opaque(max(count, 1)) if operand.aval.size != 1 else (), True)
         return Use(cluster, (), False, is_memory=True)
+
+    def is_state(self, target: Atom, part: Var) -> bool:
+        """Say whether ``target`` comes from outside and is much larger than the part written to it.
+
+        In a loop it can then be written in place, if what is written is computed beforehand: its
+        computation may read other elements of the target.
+        """
+        return target in self.given and target.aval.size >= 4 * part.aval.size
 
     def is_private_map(self, var: Var) -> bool:
         """Say whether ``var`` is made by a map for one reader only."""

@@ -49,7 +49,7 @@ def differences(new: Any, old: Any, names: Sequence[str]) -> list[Difference]:
     if new.settings is not old.settings:
         found.append(Difference("C", "config", str(old.settings), str(new.settings)))
     if new.static != old.static:
-        found += _static_differences(new.static, old.static)
+        found += _static_differences(new.static, old.static, parameters)
     if new.in_tree != old.in_tree:
         found.append(Difference("T", "arguments", str(old.in_tree), str(new.in_tree)))
         return found
@@ -73,7 +73,9 @@ def _aval_difference(path: str, new: ShapedArray, old: ShapedArray) -> Differenc
     )
 
 
-def _static_differences(new: tuple[Any, ...], old: tuple[Any, ...]) -> list[Difference]:
+def _static_differences(
+    new: tuple[Any, ...], old: tuple[Any, ...], parameters: Sequence[str]
+) -> list[Difference]:
     before = dict(old[1:]) if old else {}
     after = dict(new[1:]) if new else {}
     if old and new and old[0] != new[0]:
@@ -81,7 +83,9 @@ def _static_differences(new: tuple[Any, ...], old: tuple[Any, ...]) -> list[Diff
     result = []
     for place in dict.fromkeys([*before, *after]):
         if before.get(place) != after.get(place):
-            name = place if isinstance(place, str) else f"argument {place}"
+            name = str(place)
+            if isinstance(place, int):
+                name = parameters[place] if place < len(parameters) else f"argument {place}"
             result.append(
                 Difference("V", f"static {name}", repr(before.get(place)), repr(after.get(place)))
             )
@@ -94,7 +98,7 @@ def nearest(new: Any, entries: Sequence[Any]) -> tuple[Any, list[Difference]] | 
     for entry in reversed(entries):
         if entry.key is new:
             continue
-        found = differences(new, entry.key, entry.arg_names)
+        found = differences(new, entry.key, entry.arg_names, entry.parameters)
         if best is None or len(found) < len(best[1]):
             best = (entry, found)
     return best

@@ -54,7 +54,7 @@ from jaxlite.numpy.functions import *  # noqa: F403
 from jaxlite.numpy.ignoring_nan import *  # noqa: F403
 from jaxlite.numpy.joining import *  # noqa: F403
 from jaxlite.numpy.logic import *  # noqa: F403
-from jaxlite.numpy.operators import install
+from jaxlite.numpy.operators import install as _install
 from jaxlite.numpy.ordering import *  # noqa: F403
 from jaxlite.numpy.padding import *  # noqa: F403
 from jaxlite.numpy.polynomials import *  # noqa: F403
@@ -73,7 +73,7 @@ from jaxlite.numpy.ufunc_objects import *  # noqa: F403
 from jaxlite.numpy.ufuncs import *  # noqa: F403
 from jaxlite.numpy.viewing import packbits, unpackbits
 
-install()
+_install()
 
 __all__ = [
     *arithmetic.__all__,

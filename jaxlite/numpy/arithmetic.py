@@ -235,7 +235,7 @@ def ldexp(x1: Any, x2: Any, /) -> Value:
 
     Example:
         >>> ldexp(0.75, 3)
-        Array(6., dtype=float32, weak_type=True)
+        Array(6., dtype=float32)
     """
     check_arraylike("ldexp", x1, x2)
     x, n = as_operand("ldexp", x1), as_operand("ldexp", x2, 1)

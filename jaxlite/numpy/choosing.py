@@ -17,16 +17,15 @@ from jaxlite.lax.operands import constant
 from jaxlite.numpy.promotion import (
     as_operand,
     bind_broadcast,
-    broadcast_shapes,
     broadcast_value,
     check_arraylike,
     promote,
     promote_all,
     retype,
+    select_broadcast,
 )
 from jaxlite.primitives.arithmetic import max_p, min_p
 from jaxlite.primitives.comparison import ne_p
-from jaxlite.primitives.select import select_n_p
 
 __all__ = ["choose_between", "clip", "piecewise", "select", "truth"]
 
@@ -40,11 +39,7 @@ def truth(x: Value) -> Value:
 
 def choose_between(condition: Value, x: Value, y: Value, name: str = "where") -> Value:
     """Return ``x`` where ``condition`` (bool) holds, else ``y``; ``x`` and ``y`` have one dtype."""
-    shapes = (condition.aval.shape, x.aval.shape, y.aval.shape)
-    shape = shapes[0] if shapes[0] == shapes[1] == shapes[2] else broadcast_shapes(name, *shapes)
-    if shapes[0] != ():
-        condition = broadcast_value(condition, shape)
-    return select_n_p.bind(condition, broadcast_value(y, shape), broadcast_value(x, shape))
+    return select_broadcast(condition, y, x, name)
 
 
 def where_three(condition: Any, x: Any, y: Any) -> Value:

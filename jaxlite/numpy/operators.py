@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from jaxlite import errors
+from jaxlite.api.device import CPU
 from jaxlite.language import dtypes
 from jaxlite.language.array import Array, ArrayImpl, Value
 from jaxlite.language.avals import ShapedArray
@@ -339,6 +340,7 @@ def _data_only(name: str, function: Callable[[ArrayImpl], Any]) -> None:
     _METHODS[name] = method
 
 
+_data_only("devices", lambda x: {CPU})
 _data_only("tolist", lambda x: x._data.tolist())
 _data_only("tobytes", lambda x: x._data.tobytes())
 _data_only("unsafe_buffer_pointer", lambda x: x._data.ctypes.data)
@@ -509,6 +511,12 @@ def install() -> None:
         "block_until_ready": lambda self: self,
         "copy_to_host_async": lambda self: None,
         "is_ready": lambda self: True,
+        "to_device": lambda self, device, *, stream=None: self,
+        "platform": lambda self: "cpu",
+        "device": property(lambda self: CPU),
+        "committed": property(lambda self: False),
+        "is_fully_addressable": property(lambda self: True),
+        "is_fully_replicated": property(lambda self: True),
         "is_deleted": lambda self: False,
         "on_device_size_in_bytes": lambda self: self.aval.nbytes,
     }

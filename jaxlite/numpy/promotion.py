@@ -22,7 +22,11 @@ from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import Primitive
 from jaxlite.language.trace import EVAL_TRACE, state
 from jaxlite.lax.operands import check_numeric, constant, is_array_like
+from jaxlite.primitives import arithmetic as ar
+from jaxlite.primitives import bitwise
+from jaxlite.primitives import comparison as cmp
 from jaxlite.primitives.convert import convert_element_type_p
+from jaxlite.primitives.select import select_n_p
 from jaxlite.primitives.shape import broadcast_in_dim_p
 from jaxlite.runtime.array import check_finite, predict, wrap
 from jaxlite.settings import config
@@ -40,6 +44,7 @@ __all__ = [
     "promote_all_inexact",
     "promote_inexact",
     "retype",
+    "select_broadcast",
 ]
 
 
@@ -271,53 +276,72 @@ def broadcast_arrays_to(name: str, *arrays: Value) -> list[Value]:
 
 #: Primitives whose ``impl`` is one NumPy ufunc: eagerly NumPy may broadcast without copies.
 _NUMPY_BROADCASTS = frozenset(
-    (
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "max",
-        "min",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "and",
-        "or",
-        "xor",
-    )
+    {
+        *(ar.add_p, ar.sub_p, ar.mul_p, ar.div_p, ar.max_p, ar.min_p),
+        *(cmp.eq_p, cmp.ne_p, cmp.lt_p, cmp.le_p, cmp.gt_p, cmp.ge_p),
+        *(bitwise.and_p, bitwise.or_p, bitwise.xor_p),
+    }
 )
+_eager_types: dict[Any, ShapedArray] = {}
+_MAX_TYPES = 16384
 
 
 def bind_broadcast(primitive: Primitive, name: str, x: Value, y: Value) -> Value:
     """Apply an elementwise ``primitive`` to operands of one dtype; shapes broadcast."""
-    sx, sy = x.aval.shape, y.aval.shape
-    if sx == sy or not sx or not sy:
+    if (
+        type(x) is ArrayImpl
+        and type(y) is ArrayImpl
+        and state.trace is EVAL_TRACE
+        and primitive in _NUMPY_BROADCASTS
+    ):
+        return _eager(primitive, name, x, y)
+    shape = _common_shape(primitive, name, x.aval.shape, y.aval.shape)
+    if shape is None:
         return primitive.bind(x, y)
+    return primitive.bind(broadcast_value(x, shape), broadcast_value(y, shape))
+
+
+def _common_shape(
+    primitive: Primitive, name: str, sx: tuple[int, ...], sy: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return the shape to broadcast to; None if the primitive takes the operands as they are."""
+    if sx == sy or not sx or not sy:
+        return None
     if len(sx) == len(sy) and any(m != n and 1 not in (m, n) for m, n in zip(sx, sy, strict=True)):
         raise TypeError(
             f"{primitive.name} got incompatible shapes for broadcasting: {sx}, {sy}."
             + _explain(name, (sx, sy))
         )
-    shape = broadcast_shapes(name, sx, sy)
-    if (
-        state.trace is EVAL_TRACE
-        and type(x) is ArrayImpl
-        and type(y) is ArrayImpl
-        and primitive.name in _NUMPY_BROADCASTS
-    ):
-        return _eager_broadcast(primitive, x, y, shape)
-    return primitive.bind(broadcast_value(x, shape), broadcast_value(y, shape))
+    return broadcast_shapes(name, sx, sy)
 
 
-def _eager_broadcast(
-    primitive: Primitive, x: ArrayImpl, y: ArrayImpl, shape: tuple[int, ...]
-) -> ArrayImpl:
-    avals = tuple([ShapedArray(shape, a.aval.dtype, a.aval.weak_type) for a in (x, y)])
-    (aval,) = predict(primitive, avals, {})
+def _eager(primitive: Primitive, name: str, x: ArrayImpl, y: ArrayImpl) -> ArrayImpl:
+    """Run a NumPy ufunc at once: what the evaluator does, without copies of broadcast operands."""
+    frame = config.frame
+    key = (primitive, x.aval, y.aval, frame.numpy_rank_promotion)
+    aval = _eager_types.get(key)
+    if aval is None:
+        shape = _common_shape(primitive, name, x.aval.shape, y.aval.shape)
+        avals = tuple([a.aval if shape is None else a.aval.update(shape=shape) for a in (x, y)])
+        (aval,) = predict(primitive, avals, {})
+        if len(_eager_types) >= _MAX_TYPES:
+            _eager_types.clear()
+        if frame.numpy_rank_promotion == "allow":
+            _eager_types[key] = aval
     out = wrap(primitive.impl(np, x._data, y._data), aval)
-    if config.frame.debug_nans or config.frame.debug_infs:
+    if frame.debug_nans or frame.debug_infs:
         check_finite(primitive.name, (out,))
     return out
+
+
+def select_broadcast(which: Value, on_false: Value, on_true: Value, name: str) -> Value:
+    """Return ``on_true`` where ``which`` (bool) holds; the operands broadcast, one dtype."""
+    shapes = (which.aval.shape, on_true.aval.shape, on_false.aval.shape)
+    shape = shapes[0] if shapes[0] == shapes[1] == shapes[2] else broadcast_shapes(name, *shapes)
+    if type(which) is type(on_true) is type(on_false) is ArrayImpl and state.trace is EVAL_TRACE:
+        weak = on_true.aval.weak_type and on_false.aval.weak_type
+        data = np.where(which._data, on_true._data, on_false._data)
+        return wrap(data, ShapedArray(shape, on_true.aval.dtype, weak))
+    if shapes[0] != ():
+        which = broadcast_value(which, shape)
+    return select_n_p.bind(which, broadcast_value(on_false, shape), broadcast_value(on_true, shape))

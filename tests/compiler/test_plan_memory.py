@@ -7,6 +7,7 @@ import numpy as np
 
 import jaxlite as jax
 import jaxlite.numpy as jnp
+from jaxlite.compiler.in_place import reads_and_writes
 from jaxlite.compiler.optimise import optimise
 from jaxlite.compiler.plan_memory import ALIGNMENT, plan_memory
 from jaxlite.kernel_ir import nodes as ir
@@ -99,8 +100,8 @@ def test_temps_of_real_programs_do_not_overlap_while_they_live() -> None:
     _, p, _ = make_program(optimise(jax.make_jaxpr(jax.grad(f))(f32(40, 40), f32(40, 40))))
     touched: dict[str, list[int]] = {}
     for n, s in enumerate(p.steps):
-        views = s.args if isinstance(s, Launch) else (*s.ins, *s.outs)  # type: ignore[union-attr]
-        for v in views:
+        reads, writes = reads_and_writes(s)
+        for v in (*reads, *writes):
             touched.setdefault(v.buffer, []).append(n)
     temps = [b for b in p.buffers if b.kind == "temp"]
     assert p.workspace_bytes < sum(b.nbytes for b in temps)

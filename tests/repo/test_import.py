@@ -18,8 +18,11 @@ UNWANTED = ("IPython", "ipywidgets", "anywidget", "jaxlite_ipython", "cupy", "ll
 MEASURE = """
 import json, sys, time
 start = time.process_time()
+import numpy
+numpy_s = time.process_time() - start
 import jaxlite
-print(json.dumps({"seconds": time.process_time() - start, "modules": sorted(sys.modules)}))
+seconds = time.process_time() - start
+print(json.dumps({"seconds": seconds, "numpy_s": numpy_s, "modules": sorted(sys.modules)}))
 """
 
 
@@ -53,13 +56,16 @@ def import_tree(run_python: RunPython) -> str:
 
 
 def test_import_takes_less_than_a_fifth_of_a_second(run_python: RunPython) -> None:
-    # Processor time, best of several: what other programs do on this machine does not count.
-    seconds = []
-    for _ in range(6):
-        seconds.append(json.loads(run_python("-c", MEASURE).stdout)["seconds"])
-        if seconds[-1] < LIMIT_S:
-            break
-    assert min(seconds) < LIMIT_S, f"{seconds}\n{import_tree(run_python)}"
+    # Processor time, best of several: waiting for other programs does not count. On a slow machine
+    # or a busy one, where two programs share one core's caches, NumPy alone takes more than 0.08 s.
+    runs = []
+    for _ in range(8):
+        runs.append(json.loads(run_python("-c", MEASURE).stdout))
+        if runs[-1]["seconds"] < LIMIT_S:
+            return
+    seconds = min(run["seconds"] for run in runs)
+    limit_s = max(LIMIT_S, 2.5 * min(run["numpy_s"] for run in runs))
+    assert seconds < limit_s, f"{seconds} s\n{import_tree(run_python)}"
 
 
 def test_import_does_not_bring_notebook_or_back_end_packages(run_python: RunPython) -> None:

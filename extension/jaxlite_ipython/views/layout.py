@@ -1,0 +1,302 @@
+"""Where everything in a lane picture goes. In: an ``OpGraph``. Out: ``Layout``: boxes, rows, lanes.
+
+Rows from top to bottom: inputs, the lines of code (long ones in several rows), outputs. A box
+stands below what it reads where there is room; inputs stand above their first reader and outputs
+below their maker. All in pixels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from jaxlite_ipython.views.canvas import text_width
+from jaxlite_ipython.views.op_graph import Node, OpGraph
+from jaxlite_ipython.views.source_lines import Lane
+from jaxlite_ipython.views.words import short, wrap
+
+__all__ = ["Band", "Box", "Layout", "lay_out"]
+
+BOX_HEIGHT = 42.0
+MIN_BOX = 96.0
+MAX_LABEL = 26
+MAX_IN_ROW = 6
+GAP = 30.0
+WIDE_GAP = 73.0
+TEXT_X = 38.0
+AREA = 820.0
+NOTE_HEIGHT = 16.0
+CODE_LINE = 17.0
+CODE_SIZE = 13.0
+
+
+@dataclass(slots=True, eq=False)
+class Box:
+    """A node with its place; ``row`` counts from the top."""
+
+    node: Node
+    label: str
+    type: str
+    w: float
+    x: float = 0.0
+    y: float = 0.0
+    row: int = 0
+    note: str = ""
+
+    @property
+    def middle(self) -> float:
+        """x of the middle."""
+        return self.x + self.w / 2
+
+    @property
+    def bottom(self) -> float:
+        """y of the lower side."""
+        return self.y + BOX_HEIGHT
+
+
+@dataclass(slots=True)
+class Band:
+    """One horizontal band: inputs, a line of code, or outputs."""
+
+    kind: str
+    y: float
+    h: float
+    lane: Lane | None = None
+    code: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Layout:
+    """Everything placed. ``rows`` are the boxes by row, each from left to right."""
+
+    width: float
+    height: float
+    left: float
+    right: float
+    boxes: dict[int, Box]
+    rows: list[list[Box]]
+    bands: list[Band]
+
+    def box(self, node: Node) -> Box:
+        """Return the place of a node."""
+        return self.boxes[id(node)]
+
+
+def lay_out(graph: OpGraph) -> Layout:
+    """Place all boxes and lanes of ``graph``."""
+    longest = max([len(lane.text) for lane in graph.lanes], default=20)
+    n_chars = min(max(longest, 20), 40)
+    left = TEXT_X + text_width("x" * n_chars, CODE_SIZE, mono=True) + 28
+    right = left + AREA
+    boxes = {id(n): _new_box(n) for n in graph.nodes}
+    by_lane: dict[int, list[Box]] = {}
+    for node in graph.ops:
+        by_lane.setdefault(id(node.lane), []).append(boxes[id(node)])
+    lanes = [lane for lane in graph.lanes if id(lane) in by_lane]
+    body = [_rows(by_lane[id(lane)], AREA) for lane in lanes]
+    _place_ops(graph, boxes, body, left, right)
+    ends = {
+        kind: _place_ends(graph, boxes, kind, left, right) for kind in ("input", "output")
+    }
+    layout = Layout(right + 22, 0.0, left, right, boxes, [], [])
+    is_tight = len(lanes) > 12
+    _stack(layout, "inputs", None, ends["input"], [], is_tight)
+    for lane, rows in zip(lanes, body, strict=True):
+        _stack(layout, "line", lane, rows, wrap(lane.text, n_chars, 3), is_tight)
+    _stack(layout, "outputs", None, ends["output"], [], is_tight)
+    return layout
+
+
+def _new_box(node: Node) -> Box:
+    label = short(node.label, MAX_LABEL)
+    if node.times > 1:
+        label = f"{label} \N{MULTIPLICATION SIGN}{node.times}"
+    type_text = short(node.type, 22)
+    width = max(
+        text_width(label, 13, bold=True) + 26, text_width(type_text, 10.5, mono=True) + 24, MIN_BOX
+    )
+    if node.family in ("reduction", "indexing", "other"):
+        width += 14  # slanted sides
+    if node.kind == "output":
+        width += 10
+    box = Box(node, label, type_text, math.ceil(width))
+    if node.is_op and node.notes:
+        box.note = short(", ".join(node.notes), max(30, int(box.w / 4.2)))
+    return box
+
+
+def _rows(members: Sequence[Box], area: float) -> list[list[Box]]:
+    """Break a line's boxes into rows that fit."""
+    rows: list[list[Box]] = [[]]
+    used = 0.0
+    for box in members:
+        if rows[-1] and (used + box.w > area or len(rows[-1]) == MAX_IN_ROW):
+            rows.append([])
+            used = 0.0
+        rows[-1].append(box)
+        used += box.w + GAP
+    return rows
+
+
+# --- across ---
+
+
+def _place_ops(
+    graph: OpGraph,
+    boxes: dict[int, Box],
+    body: Sequence[Sequence[list[Box]]],
+    left: float,
+    right: float,
+) -> None:
+    placed: set[int] = set()
+    for rows in body:
+        for row in rows:
+            in_row = {id(b.node) for b in row}
+
+            def wish(box: Box, in_row: set[int] = in_row) -> float | None:
+                """Return where the middle should be: below what is read from lines above."""
+                above = [
+                    boxes[id(s)].middle
+                    for s in box.node.reads
+                    if s.is_op and id(s) in placed and id(s) not in in_row
+                ]
+                return sum(above) / len(above) if above else None
+
+            _place_row(row, [wish(b) for b in row], left, right)
+            placed |= in_row
+
+
+def _place_row(
+    row: Sequence[Box], wishes: Sequence[float | None], left: float, right: float
+) -> None:
+    """Place boxes in order, near their wishes; those without one follow at a comfortable gap."""
+    total = sum(b.w for b in row)
+    n_gaps = max(len(row) - 1, 1)
+    gap = min(max((right - left - total) / n_gaps, GAP), WIDE_GAP)
+    latest = right
+    highest: list[float] = []
+    for box in reversed(row):
+        latest -= box.w
+        highest.append(latest)
+        latest -= _gap_after(box, GAP)
+    highest.reverse()
+    at = left
+    for k, (box, wish) in enumerate(zip(row, wishes, strict=True)):
+        low = at if k == 0 else at + _gap_after(row[k - 1], GAP)
+        comfortable = at + gap if k else left + (24.0 if len(row) <= 4 else 0.0)
+        x = comfortable if wish is None else max(wish - box.w / 2, comfortable if k else left)
+        box.x = round(max(min(x, highest[k]), low))
+        at = box.x + box.w
+
+
+def _gap_after(box: Box, gap: float) -> float:
+    """Return the room to the right that the note below a box needs."""
+    overhang = (text_width(box.note, 10.5) - box.w) / 2
+    return max(gap, 2 * overhang + 8 if overhang > 0 else 0.0)
+
+
+def _place_ends(
+    graph: OpGraph, boxes: dict[int, Box], kind: str, left: float, right: float
+) -> list[list[Box]]:
+    """Place inputs and constants (or outputs), in as many rows as they need."""
+    kinds = ("input", "constant") if kind == "input" else (kind,)
+    members = [boxes[id(n)] for n in graph.nodes if n.kind in kinds]
+    wishes = _end_wishes(graph, boxes, kind)
+
+    def wish(box: Box) -> float:
+        return wishes.get(id(box.node), right)
+
+    order: Callable[[Box], float] = wish
+    members.sort(key=order)
+    total = sum(b.w for b in members) + 14 * max(len(members) - 1, 0)
+    n_rows = max(1, math.ceil(total / (right - left)))
+    # Neighbours go to different rows, so that each stays near the middle of its reader.
+    rows = [members[k::n_rows] for k in range(n_rows)]
+    for row in rows:
+        _spread(row, [wish(b) for b in row], left, right)
+    return rows
+
+
+def _end_wishes(graph: OpGraph, boxes: dict[int, Box], kind: str) -> dict[int, float]:
+    """Return for each input the middle of its first reader, for each output that of its maker."""
+    wishes: dict[int, float] = {}
+    for node in graph.nodes:
+        for position, source in enumerate(node.reads):
+            if kind == "input" and not source.is_op and node.is_op:
+                # Operands of one reader keep their order.
+                wishes.setdefault(id(source), boxes[id(node)].middle + position)
+            elif kind == "output" and node.kind == "output" and source.is_op:
+                wishes[id(node)] = boxes[id(source)].middle
+    return wishes
+
+
+def _spread(row: Sequence[Box], wishes: Sequence[float], left: float, right: float) -> None:
+    """Place boxes in order without overlap, each as near to its wish as the others allow."""
+    gap = 14.0
+    clusters: list[tuple[list[int], float, float]] = []  # members, total width, start
+    for k, box in enumerate(row):
+        members, width = [k], box.w
+        start = wishes[k] - box.w / 2
+        while clusters and start < clusters[-1][2] + clusters[-1][1] + gap:
+            before, before_width, _ = clusters.pop()
+            members = [*before, *members]
+            width += before_width + gap
+            offset, starts = 0.0, []
+            for m in members:
+                starts.append(wishes[m] - row[m].w / 2 - offset)
+                offset += row[m].w + gap
+            start = sum(starts) / len(starts)
+        start = min(max(start, left), right - width)
+        clusters.append((members, width, start))
+    at = left
+    for members, _, start in clusters:
+        at = max(at, start)
+        for m in members:
+            row[m].x = round(at)
+            at += row[m].w + gap
+    _pull_back(row, right, gap)
+
+
+def _pull_back(row: Sequence[Box], right: float, gap: float) -> None:
+    """Move boxes left that stand beyond the right side."""
+    limit = right
+    for box in reversed(row):
+        box.x = min(box.x, limit - box.w)
+        limit = box.x - gap
+
+
+# --- down ---
+
+
+def _stack(
+    layout: Layout,
+    kind: str,
+    lane: Lane | None,
+    rows: Sequence[Sequence[Box]],
+    code: list[str],
+    is_tight: bool,
+) -> None:
+    """Add a band below the others and give its rows their height."""
+    is_end = kind != "line"
+    pad = 16.0 if is_end else (18.0 if is_tight else 32.0)
+    between = 14.0 if is_end else (34.0 if is_tight else 46.0)
+    y = layout.height + pad
+    filled = [row for row in rows if row]
+    for k, row in enumerate(filled):
+        y += between if k else 0.0
+        has_note = False
+        for box in row:
+            box.y, box.row = y, len(layout.rows)
+            has_note = has_note or bool(box.note)
+        layout.rows.append(list(row))
+        y += BOX_HEIGHT + (NOTE_HEIGHT if has_note else 0.0)
+    needed = y + pad - layout.height
+    text_height = CODE_LINE * max(len(code), 1) + 17 + 22
+    h = max(needed, text_height)
+    if text_height > needed:  # the text is taller: boxes go to its middle
+        for row in filled:
+            for box in row:
+                box.y += (h - needed) / 2
+    layout.bands.append(Band(kind, layout.height, h, lane, code))
+    layout.height += h
