@@ -17,9 +17,9 @@ rules); ``transforms``, ``compiler`` and ``runtime``; ``pipeline`` (the spine); 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jaxlite import dtypes, errors, events, lax, nn, numpy, random, stages, tree, tree_util
+from jaxlite import dtypes, errors, events, lax, numpy, stages, tree, tree_util
 from jaxlite.api.checkpoint import checkpoint, checkpoint_policies, remat
 from jaxlite.api.custom_derivatives import custom_gradient, custom_jvp, custom_vjp
 from jaxlite.api.device import block_until_ready, device_get, device_put, devices
@@ -52,6 +52,9 @@ from jaxlite.settings import (
 )
 from jaxlite.version import __version__
 
+if TYPE_CHECKING:
+    from jaxlite import nn, random
+
 #: Where each stage is, as "path:name", in the order in which to read the code for the first time.
 READING_ORDER = (
     "api/jit.py:jit",
@@ -71,6 +74,9 @@ READING_ORDER = (
     "transforms/transpose.py:backward_pass",
     "transforms/vmap.py:batch_flat",
 )
+
+#: Submodules that are loaded when somebody first uses them, to keep the import short.
+_LATER = ("nn", "random")
 
 #: Names that live in the notebook extension: reached on first use, so that the engine never imports
 #: it.
@@ -145,6 +151,8 @@ def clear_caches() -> None:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return importlib.import_module(f"jaxlite.{name}")
     if name in _VIEWS:
         try:
             module = importlib.import_module(_VIEWS[name])

@@ -18,14 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxlite.higher_order.jit import compiled
 from jaxlite.language.avals import ShapeDtypeStruct
 from jaxlite.language.jaxpr import ClosedJaxpr
 from jaxlite.language.pytree import tree_unflatten
 from jaxlite.language.treedef import PyTreeDef
-from jaxlite.pipeline import Compilation
+
+if TYPE_CHECKING:
+    from jaxlite.pipeline import Compilation
 
 __all__ = ["STAGES", "Compiled", "Lowered", "Traced", "Wrapped"]
 

@@ -51,6 +51,16 @@ COST: dict[str, float] = {
 }
 
 
+def cost_of(eqn: JaxprEqn) -> float:
+    """Return what one element costs relative to an addition, operands not counted."""
+    name = eqn.primitive.name
+    if name == "pad" and not any(inner for *_, inner in eqn.params["padding_config"]):
+        return 0.1  # its comparisons are decided by cutting the loop
+    if name == "concatenate":
+        return 0.1 * len(eqn.invars)
+    return COST.get(name, 1.0)
+
+
 def is_supported(aval: Any) -> bool:
     """Say whether the kernel IR has the element type."""
     return dtypes.storage_dtype(aval.dtype) in _KERNEL_DTYPES

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jaxlite.compiler.access import COST, Access, free_vars, kind_of, reads_of
+from jaxlite.compiler.access import Access, cost_of, free_vars, kind_of, reads_of
 from jaxlite.compiler.cluster import MAX_EQNS, MAX_INPUTS, Cluster, Clusters, Opaque, Place, Use
 from jaxlite.compiler.domain import is_good_row, reduced_count, reduction_domain, reduction_reads
 from jaxlite.compiler.plan import FusionPlan, Group, Reason
@@ -69,7 +69,7 @@ class _Fuser:
             for var in eqn.outvars:
                 self.maker[var] = position
             if kind == "map":
-                cost = COST.get(eqn.primitive.name, 1.0)
+                cost = cost_of(eqn)
                 for a in eqn.invars:
                     if not isinstance(a, Literal) and a not in self.outputs:
                         cost += self.weight.get(a, 0.0) if a.aval.size > 1 else 0.0

@@ -29,7 +29,7 @@ AXIS_NAMES = "ijklmnpqrsuvwxyz"
 #: Smallest number of visited elements for which iterations are offered to several threads.
 PARALLEL_MIN = 1 << 15
 #: At most this many pieces when comparisons with an index are decided by cutting the domain.
-MAX_PIECES = 12
+MAX_PIECES = 30
 
 
 @dataclass(slots=True)
@@ -185,14 +185,14 @@ def cut(normaliser: Normaliser, loops: Sequence[tuple[ir.Expr, int]]) -> list[Pi
     """Return the parts of the domain in which the comparisons met by the normaliser are decided."""
     per_axis: list[list[Range]] = []
     total = 1
-    for i, n in loops:
+    for i, n in reversed(loops):  # the innermost loop gains most
         points = sorted(p for p in normaliser.splits.get(i, ()) if 0 < p < n)
         if total * (len(points) + 1) > MAX_PIECES:
             points = []
         bounds = [0, *points, n]
         per_axis.append([(a, b - 1) for a, b in pairwise(bounds)])
         total *= len(points) + 1
-    return list(product(*per_axis))
+    return list(product(*reversed(per_axis)))
 
 
 def piece_normaliser(loops: Sequence[tuple[ir.Expr, int]], piece: Piece) -> Normaliser:

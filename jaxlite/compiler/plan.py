@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 
 from jaxlite.language.jaxpr import Atom, ClosedJaxpr, DropVar, JaxprEqn, Var
 from jaxlite.language.jaxpr import Literal as JaxprLiteral
+from jaxlite.language.pretty import letters, literal_text
 from jaxlite.language.source import SourceLine
 
 GroupKind: TypeAlias = Literal[
@@ -114,27 +115,18 @@ def var_names(jaxpr: Any) -> dict[Var, str]:
     """Return the names a, b, ... z, ba, ... of all vars by position, as in the printed jaxpr."""
     names: dict[Var, str] = {}
     for var in (*jaxpr.constvars, *jaxpr.invars):
-        names[var] = _letters(len(names))
+        names[var] = letters(len(names))
     for eqn in jaxpr.eqns:
         for var in eqn.outvars:
             if not isinstance(var, DropVar):
-                names[var] = _letters(len(names))
+                names[var] = letters(len(names))
     return names
-
-
-def _letters(n: int) -> str:
-    text = ""
-    while True:
-        text = chr(97 + n % 26) + text
-        n //= 26
-        if not n:
-            return text
 
 
 def atom_text(atom: Atom, names: dict[Var, str]) -> str:
     """Return the var's name, or the literal as in a printed jaxpr."""
     if isinstance(atom, JaxprLiteral):
-        return f"{atom.val}:{atom.aval.str_short()}"
+        return f"{literal_text(atom.val)}:{atom.aval.str_short()}"
     return names.get(atom, "_")
 
 

@@ -40,10 +40,12 @@ class Difference:
         return f"{self.path} is {self.new}, was {self.old}"
 
 
-def differences(new: Any, old: Any, names: Sequence[str]) -> list[Difference]:
+def differences(
+    new: Any, old: Any, names: Sequence[str], parameters: Sequence[str] = ()
+) -> list[Difference]:
     """Return how key ``new`` differs from key ``old``.
 
-    ``names`` are the argument paths of ``old``.
+    ``names`` are the argument paths of ``old``, ``parameters`` the function's positional parameters.
     """
     found: list[Difference] = []
     if new.settings is not old.settings:

@@ -66,7 +66,9 @@ class StaleWatch:
         values: tuple[CapturedValue, ...] = entry.captured
         if not values:
             return run
-        seen: list[int | None] = [id(v.current()) for v in values] if not changes(values) else [None] * len(values)
+        seen: list[int | None] = (
+            [id(v.current()) for v in values] if not changes(values) else [None] * len(values)
+        )
 
         def checked(args: Any) -> Any:
             for i, value in enumerate(values):

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from jaxlite.higher_order.compiling import compile_jaxpr
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from jaxlite.language.primitive import Primitive, as_tuple
 from jaxlite.language.structure import param_key
-from jaxlite.pipeline import Compilation, compile_jaxpr
+
+if TYPE_CHECKING:
+    from jaxlite.pipeline import Compilation
 
 _compiled: dict[Any, Compilation] = {}
 _lock = threading.RLock()

@@ -11,16 +11,19 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from jaxlite.higher_order.compiling import compile_jaxpr
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr
 from jaxlite.language.primitive import Dims, Primitive, Zero, is_linear
-from jaxlite.pipeline import Compilation, compile_jaxpr
 from jaxlite.transforms.jvp import jvp_jaxpr
 from jaxlite.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from jaxlite.transforms.transpose import transpose_jaxpr
 from jaxlite.transforms.vmap import batch_jaxpr
+
+if TYPE_CHECKING:
+    from jaxlite.pipeline import Compilation
 
 _derived: weakref.WeakKeyDictionary[ClosedJaxpr, dict[Any, Any]] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()

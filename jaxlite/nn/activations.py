@@ -126,7 +126,21 @@ def softplus(x: Value) -> Value:
         >>> softplus(jnp.array([-100.0, 0.0, 100.0]))
         Array([3.8e-44, 6.9314718e-01, 1.0000000e+02], dtype=float32)
     """
-    return jnp.logaddexp(as_array(x, "softplus"), 0.0)
+    return _softplus(as_array(x, "logaddexp"))
+
+
+@custom_jvp
+def _softplus(x: Value) -> Value:
+    return jnp.logaddexp(x, 0.0)
+
+
+@_softplus.defjvp
+def _softplus_jvp(primals: tuple[Value], tangents: tuple[Value]) -> tuple[Value, Value]:
+    (x,), (dx,) = primals, tangents
+    out = _softplus(x)
+    # d log(1 + exp(x)) = exp(x - log(1 + exp(x))); at infinity that would be inf - inf.
+    slope = jnp.exp(jnp.where(x == jnp.inf, 0, x) - jnp.where(out == jnp.inf, 0, out))
+    return out, dx * slope
 
 
 def sparse_plus(x: Value) -> Value:

@@ -150,10 +150,12 @@ def _fans(
 ) -> tuple[float, float]:
     """Return the numbers of inputs and outputs of a unit; other axes are a receptive field."""
     if len(shape) <= 1:
-        raise ValueError(
-            "Can't compute input and output sizes of a "
-            f"{len(shape)}-dimensional weights tensor. Must be at least 2D."
-        )
+        default = "in_axis" if in_axis == -2 else "out_axis" if out_axis == -1 else ""
+        if default:
+            raise ValueError(
+                f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor "
+                f"with default {default}. Must be at least 2D or specify {default} explicitly."
+            )
     in_size, out_size = _size(shape, in_axis), _size(shape, out_axis)
     batch_size = _size(shape, batch_axis)
     field = math.prod(shape) / in_size / out_size / batch_size
@@ -181,7 +183,7 @@ def _complex_truncated_normal(key: Value, upper: Any, shape: Any, dtype: Any) ->
 
 def _scaled_samples(key: Value, shape: Any, dtype: Any, distribution: str, variance: Value) -> Value:
     """Return samples of mean 0 and the given variance."""
-    is_real = dtypes.kind_of(dtype) != "c"
+    is_real = dtypes.kind_of(dtype) == "f"
     if distribution == "normal":
         return random.normal(key, shape, dtype) * jnp.sqrt(variance)
     if distribution == "uniform":

@@ -163,7 +163,7 @@ def logmeanexp(x: Value, axis: Axis = None, where: Any = None, keepdims: bool = 
         >>> logmeanexp(jnp.array([1000.0, 1000.0]))
         Array(1000., dtype=float32)
     """
-    x = as_floats(x, "logmeanexp")
+    x = as_floats(x, "logsumexp")
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     return total - jnp.log(_count(x, axis, where, keepdims)).astype(total.dtype)
 

@@ -123,3 +123,25 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(
     blocked.write_text("")
     assert main(["tour", str(make_notebook("1")), "--out", str(blocked)]) == 1
     assert f"Cannot write to {blocked}" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.notebook
+def test_the_real_tour_learns_the_digits_and_draws_its_graphs_into_one_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["tour", "--out", str(tmp_path), "--no-open"])
+    printed = capsys.readouterr().out
+    assert code == 0, printed
+    accuracy = re.search(r"accuracy on held-out data +([\d.]+) %\n", printed)
+    assert accuracy is not None
+    assert float(accuracy[1]) >= 97.0
+    counts = re.search(r"operations -> kernels +(\d+) -> (\d+)\n", printed)
+    assert counts is not None
+    assert int(counts[1]) > int(counts[2]) > 0
+    assert re.search(r"compile time +[\d.]+ m?s\n", printed)
+    assert re.search(r"run time +[\d.]+ ms\n", printed)
+    page = (tmp_path / "00_tour.html").read_text(encoding="utf-8")
+    assert page.count("data:image/svg+xml;base64,") >= 2
+    assert re.findall(REMOTE, page) == []
+    assert "<script" not in page

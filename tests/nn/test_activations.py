@@ -33,7 +33,9 @@ WITH_PARAMETER = [("elu", 0.3), ("celu", 0.3), ("leaky_relu", 0.3), ("squareplus
 )
 @pytest.mark.parametrize("name", NAMES)
 def test_values(name, x):
-    check(lambda lib: getattr(lib.nn, name)(lib.numpy.asarray(x) if np.ndim(x) else x))
+    # The oracle drops the weak type of some results of integers.
+    weak = np.asarray(x).dtype.kind != "i"
+    check(lambda lib: getattr(lib.nn, name)(lib.numpy.asarray(x) if np.ndim(x) else x), weak=weak)
 
 
 @pytest.mark.parametrize("name", NAMES)

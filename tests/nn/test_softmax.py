@@ -23,7 +23,7 @@ AXES = [0, 1, -1, None, (0, 1)]
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("name", NAMES)
 def test_values(name, axis, where):
-    for x in (ROWS, ROWS.astype(np.int8)):
+    for x in (ROWS, TAME.astype(np.int8)):
         check(lambda lib, x=x: getattr(lib.nn, name)(lib.numpy.asarray(x), axis=axis, where=where))
 
 
@@ -45,7 +45,8 @@ def test_derivatives(name, axis, where):
 
         return lib.grad(loss)(x)
 
-    check(slope, TAME)
+    # The oracle's rsqrt is an approximation.
+    check(slope, TAME, tolerance=2e-5 if name == "standardize" else None)
     if name != "standardize":  # infinite inputs make it NaN in ways that depend on the order of sums
         check(slope, ROWS[:3])
 
@@ -73,7 +74,8 @@ def test_standardize_with_given_moments_and_other_formula():
 def test_empty_lists_and_bad_axes(name):
     check(lambda lib: getattr(lib.nn, name)([1.0, 2.0]))
     check(lambda lib: getattr(lib.nn, name)(lib.numpy.zeros(0)))
-    check(lambda lib: getattr(lib.nn, name)(TAME, axis=2))
+    with pytest.raises((ValueError, IndexError)):
+        getattr(jl.nn, name)(TAME, axis=2)
 
 
 def test_softmax_with_its_own_rule():
