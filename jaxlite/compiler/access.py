@@ -35,6 +35,9 @@ SMALL_DOT = 8192
 #: Products of at most this many terms are written out, and stay ours for longer.
 SHORT_DOT = 8
 
+#: Arrays joined by choosing among them, element by element; more are written one after another.
+MAX_JOINED = 8
+
 #: Cost of one element relative to an addition; 1 if not listed.
 COST: dict[str, float] = {
     **dict.fromkeys(("exp", "exp2", "log", "log1p", "expm1", "logistic", "pow", "cbrt"), 12.0),
@@ -92,6 +95,11 @@ def kind_of(eqn: JaxprEqn) -> str:
     can_lower = getattr(primitive, "can_lower", None)
     if can_lower is not None and not can_lower(avals, eqn.params):
         return "host"
+    combiner = getattr(primitive, "combiner", None) or getattr(primitive, "combine_name", None)
+    if combiner in ("min", "max") and dtypes.kind_of(avals[0].dtype) == "c":
+        return "host"
+    if primitive.name == "concatenate" and len(avals) > MAX_JOINED:
+        return "concatenate"
     if isinstance(primitive, Reduction):
         return "reduction" if _is_long(avals[0].shape, eqn.params["axes"]) else "map"
     if primitive.name == "dot_general":

@@ -121,6 +121,8 @@ class Cluster:
     @property
     def result_reason(self) -> Reason:
         """Reason code of values this cluster writes."""
+        if self.kind == "concatenate":
+            return "size"
         return "order" if self.kind in ("cumulative", "update", "scatter") else "extern"
 
     def result_detail(self) -> str:
@@ -130,6 +132,8 @@ class Cluster:
                 return f"{self.label} is a library call, its result is in memory."
             case "cumulative":
                 return f"{self.label} makes its elements in order."
+            case "concatenate":
+                return f"{self.label} of many arrays writes one after another."
             case "scatter" | "update":
                 return f"{self.label} must have written everything before it is read."
             case _:

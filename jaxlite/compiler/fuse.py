@@ -17,7 +17,15 @@ from jaxlite.compiler.access import Access, cost_of, free_vars, kind_of, reads_o
 from jaxlite.compiler.cluster import MAX_EQNS, MAX_INPUTS, Cluster, Clusters, Opaque, Place, Use
 from jaxlite.compiler.domain import is_good_row, reduced_count, reduction_domain, reduction_reads
 from jaxlite.compiler.plan import FusionPlan, Group, Reason
-from jaxlite.language.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from jaxlite.language.jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    jaxprs_in_params,
+)
 
 #: Position of the operand that is written into the first one, for groups that write in place.
 _UPDATES = {"update": 1, "scatter": 2}
@@ -309,7 +317,7 @@ class _Fuser:
 
     def use_by(self, cluster: Cluster, eqn: JaxprEqn, k: int, operand: Var) -> Use:
         """Return how a group that is not a nest uses its operand ``k``."""
-        reads_elements = cluster.kind == "cumulative" or (
+        reads_elements = cluster.kind in ("cumulative", "concatenate") or (
             cluster.kind in ("scatter", "update") and (k > 0 or self.is_private_map(operand))
         )
         if k == _UPDATES.get(cluster.kind) and self.is_state(eqn.invars[0], operand):

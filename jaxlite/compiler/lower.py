@@ -13,7 +13,12 @@ from jaxlite.compiler.block import Block, Builder
 from jaxlite.compiler.lower_control import lower_control
 from jaxlite.compiler.lower_dot import lower_dot
 from jaxlite.compiler.lower_nest import lower_loop
-from jaxlite.compiler.lower_order import lower_cumulative, lower_scatter, lower_update
+from jaxlite.compiler.lower_order import (
+    lower_concatenate,
+    lower_cumulative,
+    lower_scatter,
+    lower_update,
+)
 from jaxlite.compiler.lower_reduce import lower_reduce
 from jaxlite.compiler.plan import FusionPlan, Group
 from jaxlite.kernel_ir.program import HostCall, Program, Step, View
@@ -85,6 +90,8 @@ def _lower_group(block: Block, group: Group) -> None:
             block.launch(group, lower_reduce(group))
         case "cumulative":
             block.launch(group, lower_cumulative(group))
+        case "concatenate":
+            block.launch(group, lower_concatenate(group))
         case "scatter":
             lower_scatter(block, group)
         case "update":

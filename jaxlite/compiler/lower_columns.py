@@ -17,6 +17,8 @@ from jaxlite.kernel_ir import nodes as ir
 
 #: Kept elements per block of accumulators: they stay in the L1 cache.
 COLUMN_BLOCK = 512
+#: Rows that are added to the accumulators at a time.
+ROWS = 4
 
 
 class Columns(Sweeps):
@@ -116,4 +118,39 @@ class Columns(Sweeps):
         out: list[ir.Stmt] = []
         if inits:
             out += schedule([columns], inits, scope.inner())
-        return out + schedule([*rows, columns], statements, scope.inner())
+        if stores or not self.is_worth_unrolling(accs, rows[-1]):
+            return out + schedule([*rows, columns], statements, scope.inner())
+        return out + self._several_rows(accs, normaliser, rows, columns)
+
+    def is_worth_unrolling(self, accs: list[Accumulator], row: LoopSpec) -> bool:
+        """Say whether adding several rows at a time pays: long columns of cheap elements."""
+        if row.extent < 2 * ROWS or math.prod(self.nest.group.domain) < PARALLEL_MIN:
+            return False
+        return sum(1 for a in accs for _ in ir.walk(a.element)) <= 40
+
+    def _several_rows(
+        self,
+        accs: list[Accumulator],
+        normaliser: Normaliser,
+        rows: list[LoopSpec],
+        columns: LoopSpec,
+    ) -> list[ir.Stmt]:
+        """Return a sweep that reads and writes the accumulators once for every few rows."""
+        *outer, row = rows
+        out: list[ir.Stmt] = []
+        whole = row.extent - row.extent % ROWS
+        for start, n_rows, count in ((0, whole // ROWS, ROWS), (whole, row.extent - whole, 1)):
+            if not n_rows:
+                continue
+            ranges = {**normaliser.ranges, row.index: (0, n_rows - 1)}
+            at = normaliser.rewrite(self.at)
+            values = {a.name: ir.load(a.buffer, at, a.wide) for a in accs}
+            for k in range(count):
+                place = Form({row.index: count}, start + k)
+                moved = Normaliser(ranges, {**normaliser.substitute, row.index: place})
+                for a in accs:
+                    values[a.name] = combine(a.combiner, values[a.name], moved.rewrite(a.element))
+            stores = [ir.Store(a.buffer, at, values[a.name]) for a in accs]
+            nest = [*outer, LoopSpec(row.index, n_rows), columns]
+            out += schedule(nest, stores, self.nest.scope.inner())
+        return out

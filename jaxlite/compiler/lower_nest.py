@@ -21,6 +21,7 @@ from jaxlite.compiler.index import Form, Normaliser, Range, Renamer, collapsible
 from jaxlite.compiler.plan import Group
 from jaxlite.compiler.pull import Index, Puller, linear
 from jaxlite.compiler.schedule import LoopSpec, Scope, schedule
+from jaxlite.compiler.tile import crossing_axis, tiled
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.language import dtypes
 from jaxlite.language.jaxpr import JaxprEqn, Var
@@ -211,16 +212,21 @@ def _piece(
     values = [(normaliser.rewrite(s.at), normaliser.rewrite(s.value)) for s in stores]
     loops = [(i, b - a + 1) for i, (a, b) in zip(nest.index, piece, strict=True) if b > a]
     groups = collapsible(normaliser, loops)
+    sums = normaliser.used
     if len(groups) < len(loops):
         renamer = Renamer(normaliser, groups)
         values = [(renamer.rename(at), renamer.rename(value)) for at, value in values]
+        sums = renamer.sums.used
     specs = loop_specs(groups)
+    parts = [(s.buffer, at, value) for s, (at, value) in zip(stores, values, strict=True)]
+    crossing = crossing_axis(parts, sums, specs)
+    if crossing is not None:
+        return tiled(parts, specs, crossing, nest.scope)
     if specs:
         specs[-1].kind = "vector"
     if len(specs) > 1 and math.prod(s.extent for s in specs) >= PARALLEL_MIN:
         specs[0].kind = "parallel"
-    statements = [ir.Store(s.buffer, at, v) for s, (at, v) in zip(stores, values, strict=True)]
-    return schedule(specs, statements, nest.scope)
+    return schedule(specs, [ir.Store(*part) for part in parts], nest.scope)
 
 
 def loop_specs(groups: Sequence[Sequence[tuple[ir.Expr, int]]]) -> list[LoopSpec]:

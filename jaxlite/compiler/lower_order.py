@@ -90,6 +90,32 @@ def identity_of(combiner: str, dtype: np.dtype[Any]) -> Any:
     return info.max if combiner == "min" else info.min
 
 
+def lower_concatenate(group: Group) -> Draft:
+    """Return the kernel that writes many arrays side by side, one loop nest for each."""
+    eqn = group.eqns[-1]
+    nest = Nest.of(group)
+    (var,) = eqn.outvars
+    shape, axis = var.aval.shape, eqn.params["dimension"]
+    body: list[ir.Stmt] = []
+    start = 0
+    for operand in eqn.invars:
+        part = operand.aval.shape
+        if operand.aval.size:
+            index = _update_index(part)
+            real = [(i, n) for i, n in zip(index, part, strict=True) if n != 1]
+            normaliser = Normaliser({i: (0, n - 1) for i, n in real})
+            value = normaliser.rewrite(Operand(nest.puller, operand)(index))
+            place = list(index)
+            place[axis] = ir.binary("add", index[axis], ir.i64(start))
+            at = normaliser.rewrite(linear(tuple(place), shape))
+            loops = [LoopSpec(i, n) for i, n in real]
+            if loops:
+                loops[-1].kind = "vector"
+            body += schedule(loops, [ir.Store(nest.outs[var].name, at, value)], nest.scope.inner())
+        start += part[axis]
+    return nest.draft(body)
+
+
 # --- writing into a copy ---
 
 

@@ -28,6 +28,7 @@ GroupKind: TypeAlias = Literal[
     "reduce",  # combine along some axes of the domain
     "row",  # several sweeps over a row that stays in cache
     "cumulative",  # running sums along one axis
+    "concatenate",  # one loop per operand
     "scatter",  # copy, then update some elements in order
     "update",  # copy, then overwrite one part
     "dot",  # matrix product by BLAS

@@ -83,8 +83,8 @@ def floor_divide(x1: Any, x2: Any, /) -> Value:
         signs_differ = _bin(cmp.ne_p, ar.sign_p.bind(x), ar.sign_p.bind(y))
         rest = _bin(ar.rem_p, x, y)
         is_inexact = cmp.ne_p.bind(rest, _scalar(rest, 0))
-        lower = ar.sub_p.bind(quotient, _scalar(quotient, 1))
-        return choose_between(_bin(bitwise.and_p, signs_differ, is_inexact), lower, quotient)
+        wraps = _bin(bitwise.and_p, signs_differ, is_inexact)
+        return choose_between(wraps, ar.sub_p.bind(quotient, _scalar(quotient, 1)), quotient)
     return _float_divmod(x, y)[0]
 
 

@@ -101,6 +101,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Va
     unknown = sorted(kwargs.keys() - set(_ALLOWED[mode]))
     if unknown:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {set(unknown)}")
+    if not x.ndim:
+        return x
     if mode in ("constant", "empty"):
         return _constant(
             x, widths, _pairs(kwargs.get("constant_values", 0), x.ndim, "constant_values")

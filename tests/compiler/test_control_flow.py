@@ -82,7 +82,9 @@ def test_scan_of_no_steps() -> None:
 
 def test_state_of_scalars_is_updated_in_place() -> None:
     def f(n: Any) -> Any:
-        return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[2], s[1] + s[2]), (0, 0, 1))
+        return lax.while_loop(
+            lambda s: s[0] < n, lambda s: (s[0] + 1, s[2], s[1] + s[2]), (0, 0, 1)
+        )
 
     program = check(f, np.int32(10), expected=(np.int32(10), np.int32(55), np.int32(89)))
     (loop,) = [s for s in program.steps if isinstance(s, While)]

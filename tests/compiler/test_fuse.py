@@ -157,7 +157,9 @@ def test_a_renamed_shape_is_no_kernel() -> None:
 def test_no_cycle_through_another_group() -> None:
     def f(x: Any) -> Any:
         h = jnp.tanh(x)
-        s = jnp.sort(h * 2)  # h -> host -> y, so h and y cannot be one loop with the host step between
+        s = jnp.sort(
+            h * 2
+        )  # h -> host -> y, so h and y cannot be one loop with the host step between
         return h, h + s
 
     plan = plan_of(f, X)

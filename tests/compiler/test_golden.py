@@ -1,4 +1,4 @@
-"""Text of stages 4 and 5 for small programs: read it to see what the compiler does, review it as a diff."""
+"""Text of stages 4 and 5 for small programs: read it to see what the compiler does."""
 
 import re
 from collections.abc import Callable

@@ -9,7 +9,7 @@ from jaxlite.compiler.index import Form, Normaliser, collapsible
 from jaxlite.kernel_ir import nodes as ir
 from jaxlite.kernel_ir.interpret import interpret_kernel
 
-I, J, K = ir.index("i"), ir.index("j"), ir.index("k")  # noqa: E741
+I, J, K = ir.index("i"), ir.index("j"), ir.index("k")
 EXTENTS = {I: 6, J: 12, K: 5}
 RANGES = {i: (0, n - 1) for i, n in EXTENTS.items()}
 

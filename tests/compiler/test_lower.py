@@ -1,4 +1,4 @@
-"""Stage 5, lower: kernels of every shape compute what the primitives do, natively and interpreted."""
+"""Stage 5, lower: kernels of every shape compute what the primitives do."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -109,6 +109,11 @@ REDUCTIONS: dict[str, Case] = {
         (np.full((700, 20), 1, ml_dtypes.bfloat16),),
     ),
     "complex": (lambda x: [reduce_sum(mul(x, x), (1,))], (X.astype(np.complex64) * (1 + 2j),)),
+    "complex product": (lambda x: [reduce_prod(x, (0,))], (X.astype(np.complex64) * (1 + 2j),)),
+    "max of bool": (
+        lambda x: [reduce_max(gt(x, F32(1)), (1,)), reduce_min(gt(x, F32(-2)), (1,))],
+        (X,),
+    ),
     "keepdims": (lambda x: [mul(along(reduce_sum(x, (1,)), (8, 1), 0), F32(2))], (X,)),
     "sum beside a map": (squared_error, (f32(99), f32(99, seed=1))),
 }
@@ -132,6 +137,14 @@ INDEX_MAPS: dict[str, Case] = {
     "concatenate many": (
         lambda x: [concatenate([slice_(x, (k,), (k + 1,), None) for k in range(19, -1, -1)], 0)],
         (f32(20),),
+    ),
+    "concatenate many maps": (
+        lambda x: [neg(concatenate([mul(x, F32(k)) for k in range(12)], 1))],
+        (f32(5, 3),),
+    ),
+    "concatenate nothing": (
+        lambda x: [concatenate([slice_(x, (0, 0), (5, k % 2), None) for k in range(12)], 1)],
+        (f32(5, 3),),
     ),
     "iota": (lambda x: [add(x, broadcasted_iota(np.dtype(F32), (8, 16), 1))], (X,)),
     "broadcast rows": (lambda x, b: [mul(x, along(exp(b), (8, 16), 0))], (X, X[:, 0])),
@@ -188,7 +201,10 @@ PRODUCTS: dict[str, Case] = {
     ),
     "int": (
         lambda a, b: [dot_general(a, b, (((1,), (0,)), ((), ())))],
-        (np.arange(600, dtype=np.int32).reshape(20, 30), np.arange(900, dtype=np.int32).reshape(30, 30)),
+        (
+            np.arange(600, dtype=np.int32).reshape(20, 30),
+            np.arange(900, dtype=np.int32).reshape(30, 30),
+        ),
     ),
     "bfloat16": (
         lambda a, b: [dot_general(a, b, (((1,), (0,)), ((), ())))],
@@ -200,7 +216,10 @@ SHAPES: dict[str, Case] = {
     "empty rows": (lambda x: [mul(reduce_sum(exp(x), (1,)), F32(2))], (f32(5, 0),)),
     "empty maximum": (lambda x: [reduce_max(x, (1,))], (f32(5, 0),)),
     "scalars": (lambda x, y: [mul(x, y), sin(x)], (F32(2), F32(3))),
-    "unit axes": (lambda x: [mul(x, along(reduce_sum(x, (2,)), (1, 9, 1, 1), 0, 1, 3))], (f32(1, 9, 1, 1),)),
+    "unit axes": (
+        lambda x: [mul(x, along(reduce_sum(x, (2,)), (1, 9, 1, 1), 0, 1, 3))],
+        (f32(1, 9, 1, 1),),
+    ),
     "same value twice": (lambda x: [x, x, sin(x), sin(x), F32(3)], (X,)),
     "renamed shape twice": (lambda x: [reshape(sin(x), (16, 8)), reshape(sin(x), (128,))], (X,)),
     "two results": (lambda x: [sin(x), cos(x), reduce_sum(mul(x, x), (1,))], (X,)),
@@ -221,7 +240,10 @@ LARGE: dict[str, Case] = {
     "blocks with a map": (squared_error, (f32(100001), f32(100001, seed=1))),
     "parallel rows": (softmax, (f32(100, 700),)),
     "parallel columns": (lambda x: [reduce_sum(x, (0,))], (f32(300, 1100),)),
-    "parallel maps": (lambda x, b: [add(transpose(x, (1, 0)), along(b, (900, 300), 1))], (f32(300, 900), f32(300))),
+    "parallel maps": (
+        lambda x, b: [add(transpose(x, (1, 0)), along(b, (900, 300), 1))],
+        (f32(300, 900), f32(300)),
+    ),
 }
 
 

@@ -196,7 +196,9 @@ def test_products_keep_the_order_of_their_free_axes() -> None:
 
 def test_bodies_are_optimised() -> None:
     def f(x: Any) -> Any:
-        return jax.lax.fori_loop(0, 3, lambda i, v: -(-(v * 1.0)) + jnp.sin(v) - jnp.sin(v), x)
+        return jax.lax.fori_loop(
+            0, 3, lambda i, v: jnp.negative(-(v * 1.0)) + jnp.sin(v) - jnp.sin(v), x
+        )
 
     (eqn,) = optimise(jax.make_jaxpr(f)(X)).jaxpr.eqns
     body = eqn.params["jaxpr"] if eqn.primitive.name == "scan" else eqn.params["body_jaxpr"]

@@ -31,7 +31,10 @@ def step(source: str, target: str) -> Launch:
     i = ir.index("i")
     params = (ir.Param("in0", F32, N), ir.Param("out0", F32, N, is_output=True))
     store = ir.Store("out0", i, ir.load("in0", i, F32))
-    return Launch(ir.Kernel("move", params, (ir.For("i", N, (store,), "vector"),)), (view(source), view(target)))
+    return Launch(
+        ir.Kernel("move", params, (ir.For("i", N, (store,), "vector"),)),
+        (view(source), view(target)),
+    )
 
 
 def program(temps: str, *steps: Any) -> Program:
@@ -44,7 +47,9 @@ def offsets(p: Program) -> dict[str, int]:
 
 
 def test_a_chain_needs_two_places() -> None:
-    p = program("abcd", step("x", "a"), step("a", "b"), step("b", "c"), step("c", "d"), step("d", "y"))
+    p = program(
+        "abcd", step("x", "a"), step("a", "b"), step("b", "c"), step("c", "d"), step("d", "y")
+    )
     at = offsets(p)
     assert at["a"] == at["c"] != at["b"] == at["d"]
     assert p.workspace_bytes == 2 * 448  # 400 bytes, rounded up to 64
@@ -52,7 +57,9 @@ def test_a_chain_needs_two_places() -> None:
 
 
 def test_what_lives_together_does_not_overlap() -> None:
-    p = program("abc", step("x", "a"), step("x", "b"), step("a", "c"), step("b", "y"), step("c", "y"))
+    p = program(
+        "abc", step("x", "a"), step("x", "b"), step("a", "c"), step("b", "y"), step("c", "y")
+    )
     at = offsets(p)
     assert at["b"] not in (at["a"], at["c"])
 
@@ -106,7 +113,10 @@ def test_temps_of_real_programs_do_not_overlap_while_they_live() -> None:
     temps = [b for b in p.buffers if b.kind == "temp"]
     assert p.workspace_bytes < sum(b.nbytes for b in temps)
     for a, b in combinations(temps, 2):
-        share = a.offset_bytes < b.offset_bytes + b.nbytes and b.offset_bytes < a.offset_bytes + a.nbytes
+        share = (
+            a.offset_bytes < b.offset_bytes + b.nbytes
+            and b.offset_bytes < a.offset_bytes + a.nbytes
+        )
         if share:
             lives = sorted([touched[a.name], touched[b.name]])
             assert lives[0][-1] < lives[1][0], (a, b)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.numpy import oracle
 
-pytestmark = pytest.mark.jax_oracle
+pytestmark = [pytest.mark.jax_oracle, pytest.mark.slow]
 
 EXPRESSIONS = r"""
 jnp.reshape(x, (2, -1))
