@@ -88,31 +88,36 @@ def kind_of(eqn: JaxprEqn) -> str:
     if getattr(primitive, "role", ""):
         return "control"
     avals = tuple([a.aval for a in eqn.invars])
-    if not all(map(is_supported, avals)) or not all(is_supported(v.aval) for v in eqn.outvars):
+    if _runs_in_python(eqn, avals):
         return "host"
-    if len(eqn.outvars) != 1 or eqn.effects:
-        return "host"
-    can_lower = getattr(primitive, "can_lower", None)
-    if can_lower is not None and not can_lower(avals, eqn.params):
-        return "host"
-    combiner = getattr(primitive, "combiner", None) or getattr(primitive, "combine_name", None)
-    if combiner in ("min", "max") and dtypes.kind_of(avals[0].dtype) == "c":
-        return "host"
-    if primitive.name == "concatenate" and len(avals) > MAX_JOINED:
-        return "concatenate"
-    if isinstance(primitive, Reduction):
-        return "reduction" if _is_long(avals[0].shape, eqn.params["axes"]) else "map"
-    if primitive.name == "dot_general":
+    name = primitive.name
+    if name == "dot_general":
         return _kind_of_dot(eqn)
-    if hasattr(primitive, "select_max"):
+    if isinstance(primitive, Reduction) or hasattr(primitive, "select_max"):
         return "reduction" if _is_long(avals[0].shape, eqn.params["axes"]) else "map"
     if hasattr(primitive, "combiner"):
         return "cumulative" if primitive.combiner in ir.COMBINERS else "host"
     if hasattr(primitive, "combine_name"):
         return "scatter"
-    if primitive.name == "dynamic_update_slice":
+    if name == "dynamic_update_slice":
         return "update"
+    if name == "concatenate" and len(avals) > MAX_JOINED:
+        return "concatenate"
     return "map" if hasattr(primitive, "pull") else "host"
+
+
+def _runs_in_python(eqn: JaxprEqn, avals: tuple[Any, ...]) -> bool:
+    """Say whether the kernel IR cannot express the equation, whatever its primitive is."""
+    primitive: Any = eqn.primitive
+    if len(eqn.outvars) != 1 or eqn.effects:
+        return True
+    if not all(map(is_supported, avals)) or not is_supported(eqn.outvars[0].aval):
+        return True
+    combiner = getattr(primitive, "combiner", None) or getattr(primitive, "combine_name", None)
+    if combiner in ("min", "max") and dtypes.kind_of(avals[0].dtype) == "c":
+        return True
+    can_lower = getattr(primitive, "can_lower", None)
+    return can_lower is not None and not can_lower(avals, eqn.params)
 
 
 def _is_long(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:

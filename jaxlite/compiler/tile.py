@@ -25,7 +25,7 @@ Store = tuple[str, ir.Expr, ir.Expr]  # buffer, position, value
 def crossing_axis(
     stores: Sequence[Store], sums: Mapping[ir.Expr, Form], loops: Sequence[LoopSpec]
 ) -> int | None:
-    """Return the outer loop along which a value is contiguous that strides in the inner loop."""
+    """Return the outer loop along which a load is contiguous that strides in the inner one."""
     if len(loops) < 2 or loops[-1].extent < 2 * TILE:
         return None
     total = 1

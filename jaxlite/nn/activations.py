@@ -361,7 +361,9 @@ def log1mexp(x: Value) -> Value:
 @custom_jvp
 def _log1mexp(x: Value) -> Value:
     # Maechler (2012): the two formulas are equally good at log(2).
-    return jnp.where(x < np.log(2).astype(x.dtype), jnp.log(-jnp.expm1(-x)), jnp.log1p(-jnp.exp(-x)))
+    return jnp.where(
+        x < np.log(2).astype(x.dtype), jnp.log(-jnp.expm1(-x)), jnp.log1p(-jnp.exp(-x))
+    )
 
 
 @_log1mexp.defjvp

@@ -76,7 +76,11 @@ def dot_product_attention(
     if scale is None:
         scale = 1.0 / np.sqrt(query.shape[-1])
     mask = _join_masks(
-        (query.shape[1], key.shape[1]), mask, is_causal, query_seq_lengths, key_value_seq_lengths,
+        (query.shape[1], key.shape[1]),
+        mask,
+        is_causal,
+        query_seq_lengths,
+        key_value_seq_lengths,
         local_window_size,
     )
     out, residual = _attend(query, key, value, bias, mask, float(scale))

@@ -181,7 +181,9 @@ def _complex_truncated_normal(key: Value, upper: Any, shape: Any, dtype: Any) ->
     return r * jnp.exp(1j * angle.astype(dtype))
 
 
-def _scaled_samples(key: Value, shape: Any, dtype: Any, distribution: str, variance: Value) -> Value:
+def _scaled_samples(
+    key: Value, shape: Any, dtype: Any, distribution: str, variance: Value
+) -> Value:
     """Return samples of mean 0 and the given variance."""
     is_real = dtypes.kind_of(dtype) == "f"
     if distribution == "normal":
@@ -239,7 +241,9 @@ def variance_scaling(
         if mode not in fans:
             raise ValueError(f"invalid mode for variance scaling initializer: {mode}")
         if distribution not in ("normal", "uniform", "truncated_normal"):
-            raise ValueError(f"invalid distribution for variance scaling initializer: {distribution}")
+            raise ValueError(
+                f"invalid distribution for variance scaling initializer: {distribution}"
+            )
         variance = jnp.array(scale / fans[mode], dtype)
         return _scaled_samples(key, shape, dtype, distribution, variance)
 

@@ -39,7 +39,9 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> V
         )
     num_classes = operator.index(num_classes)
     x = jnp.asarray(x)
-    dtype = dtypes.default_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, "one_hot")
+    dtype = (
+        dtypes.default_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, "one_hot")
+    )
     ndim = x.ndim + 1
     if not -ndim <= axis < ndim:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")

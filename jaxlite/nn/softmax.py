@@ -40,7 +40,11 @@ def softmax(x: Value, axis: Axis = -1, where: Any = None) -> Value:
         Array([0.5, 0.5, 0. ], dtype=float32)
     """
     x = _require_max(x)
-    return _softmax_with_rule(x, axis, where) if config.frame.softmax_custom_jvp else _softmax(x, axis, where)
+    return (
+        _softmax_with_rule(x, axis, where)
+        if config.frame.softmax_custom_jvp
+        else _softmax(x, axis, where)
+    )
 
 
 def _require_max(x: Any) -> Value:

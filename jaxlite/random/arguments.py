@@ -52,7 +52,9 @@ def plain_shape(shape: Any) -> Shape:
         ValueError: a size is negative.
     """
     if shape is None:
-        raise TypeError("'NoneType' object is not iterable\n  Fix: give a shape, () for one sample.")
+        raise TypeError(
+            "'NoneType' object is not iterable\n  Fix: give a shape, () for one sample."
+        )
     sizes = canonical_shape(shape)
     if any(size < 0 for size in sizes):
         raise ValueError(f"shape must have non-negative sizes, got {sizes}.")
@@ -82,7 +84,9 @@ def require_array(x: Any, name: str, position: int = 0) -> Value:
     """Return ``x`` as an array; TypeError in JAX's words if it is a list or something else."""
     if isinstance(x, Array):
         return x
-    if isinstance(x, (list, tuple)) or not (hasattr(x, "dtype") or isinstance(x, (int, float, complex))):
+    if isinstance(x, (list, tuple)) or not (
+        hasattr(x, "dtype") or isinstance(x, (int, float, complex))
+    ):
         raise TypeError(
             f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}."
             "\n  Fix: wrap it in jnp.array(...)."

@@ -257,7 +257,9 @@ def bernoulli_samples(key: Value, p: Value, shape: Shape, mode: str = "low") -> 
     return lax.lt(u[1] * dtypes.finfo(p.dtype).eps, p - u[0])
 
 
-def rademacher(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Value:
+def rademacher(
+    key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Value:
     """Return samples of -1 and 1, both equally likely.
 
     Args:
@@ -273,7 +275,11 @@ def rademacher(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: 
     """
     check_one_device(out_sharding, "rademacher")
     typed, _ = to_key(key, "rademacher")
-    wanted = choose_dtype(None, "rademacher", "iu") if dtype is None else dtypes.requested_dtype(dtype, "rademacher")
+    wanted = (
+        choose_dtype(None, "rademacher", "iu")
+        if dtype is None
+        else dtypes.requested_dtype(dtype, "rademacher")
+    )
     return signs(typed, plain_shape(shape), wanted)
 
 

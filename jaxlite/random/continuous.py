@@ -69,7 +69,9 @@ def _open_uniform(key: Value, shape: Shape, dtype: Any, low: Any) -> Value:
     return uniform_between(key, shape, dtype, jnp.asarray(low, dtype), jnp.asarray(1, dtype))
 
 
-def exponential(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Value:
+def exponential(
+    key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
+) -> Value:
     """Return samples of the exponential distribution with rate 1, density ``exp(-x)``.
 
     Args:
@@ -141,7 +143,12 @@ def logistic(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: An
 
 
 def gumbel(
-    key: Value, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None
+    key: Value,
+    shape: Any = (),
+    dtype: Any = None,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> Value:
     """Return samples of the Gumbel distribution, density ``exp(-(x + exp(-x)))``.
 

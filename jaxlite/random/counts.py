@@ -161,7 +161,8 @@ def binomial(key: Value, n: Any, p: Any, shape: Any = None, dtype: Any = None) -
     p = require_array(p, "binomial", 2)
     shape = choose_shape("binomial", shape, n.shape, p.shape)
     n, p = (
-        jnp.broadcast_to(lax.convert_element_type(x, dtypes.to_inexact_dtype(x.dtype)), shape) for x in (n, p)
+        jnp.broadcast_to(lax.convert_element_type(x, dtypes.to_inexact_dtype(x.dtype)), shape)
+        for x in (n, p)
     )
     return _binomial_samples(typed, n, p).astype(dtype)
 
@@ -297,7 +298,11 @@ def multinomial(
         Array([10., 0.], dtype=float32)
     """
     typed, _ = to_key(key, "multinomial")
-    dtype = dtypes.default_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, "multinomial")
+    dtype = (
+        dtypes.default_dtype(float)
+        if dtype is None
+        else dtypes.requested_dtype(dtype, "multinomial")
+    )
     n = require_array(n, "multinomial", 1)
     p = require_array(p, "multinomial", 2)
     if not p.ndim:

@@ -93,9 +93,7 @@ def loggamma(
     return _gamma(key, a, shape, dtype, out_sharding, log_space=True)
 
 
-def _gamma(
-    key: Value, a: Any, shape: Any, dtype: Any, out_sharding: Any, log_space: bool
-) -> Value:
+def _gamma(key: Value, a: Any, shape: Any, dtype: Any, out_sharding: Any, log_space: bool) -> Value:
     check_one_device(out_sharding, "gamma")
     typed, _ = to_key(key, "gamma")
     a = to_float(a, choose_dtype(dtype, "gamma"), "gamma", 1)
@@ -232,12 +230,12 @@ def dirichlet(
     dtype = choose_dtype(dtype, "dirichlet")
     alpha = to_float(alpha, dtype, "dirichlet", 1)
     if not alpha.ndim:
-        raise ValueError(
-            f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {alpha.ndim}"
-        )
+        raise ValueError(f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {alpha.ndim}")
     shape = choose_shape("dirichlet", shape, alpha.shape[:-1])
     logs = gamma_samples(typed, alpha, (*shape, alpha.shape[-1]), log_space=True)
-    x = cephes_exp(logs - lax.stop_gradient(jnp.max(logs, axis=-1, keepdims=True, initial=-jnp.inf)))
+    x = cephes_exp(
+        logs - lax.stop_gradient(jnp.max(logs, axis=-1, keepdims=True, initial=-jnp.inf))
+    )
     return x / jnp.sum(x, axis=-1, keepdims=True)
 
 
@@ -271,7 +269,9 @@ def _chisquare_samples(key: Value, df: Value, shape: Shape) -> Value:
     return cephes_exp(gamma_samples(key, df / 2, shape, log_space=True)) * 2
 
 
-def t(key: Value, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Value:
+def t(
+    key: Value, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Value:
     """Return samples of Student's t distribution with ``df`` degrees of freedom.
 
     Args:

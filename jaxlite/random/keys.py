@@ -229,7 +229,9 @@ def _split_shape(num: Any) -> tuple[int, ...]:
 def split_key(key: Value, num: int = 2) -> tuple[Value, ...]:
     """Return ``num`` new keys for each key as a tuple: ``key<fry>[*s] -> key<fry>[*s], ...``."""
     keys, axis = threefry.random_split(key, shape=(num,)), key.ndim
-    return tuple(lax.squeeze(lax.slice_in_dim(keys, i, i + 1, axis=axis), (axis,)) for i in range(num))
+    return tuple(
+        lax.squeeze(lax.slice_in_dim(keys, i, i + 1, axis=axis), (axis,)) for i in range(num)
+    )
 
 
 def fold_in(key: Value, data: Any) -> Value:

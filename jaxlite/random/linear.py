@@ -8,6 +8,7 @@ from typing import Any
 from jaxlite import lax
 from jaxlite import numpy as jnp
 from jaxlite.language.array import Value
+from jaxlite.primitives import linalg
 from jaxlite.random.arguments import (
     check_one_device,
     choose_dtype,
@@ -61,7 +62,9 @@ def multivariate_normal(
     mean = to_float(mean, dtype, "multivariate_normal", 1)
     cov = to_float(cov, dtype, "multivariate_normal", 2)
     if mean.ndim < 1:
-        raise ValueError(f"multivariate_normal requires mean.ndim >= 1, got mean.ndim == {mean.ndim}")
+        raise ValueError(
+            f"multivariate_normal requires mean.ndim >= 1, got mean.ndim == {mean.ndim}"
+        )
     if cov.ndim < 2:
         raise ValueError(f"multivariate_normal requires cov.ndim >= 2, got cov.ndim == {cov.ndim}")
     n = mean.shape[-1]
@@ -77,12 +80,13 @@ def multivariate_normal(
 
 def _square_root(cov: Value, method: str) -> Value:
     """Return a matrix A with ``A @ A.T = cov``."""
-    if method == "cholesky":
-        return jnp.linalg.cholesky(cov)
-    if method == "eigh":
-        values, vectors = jnp.linalg.eigh(cov)
+    if method == "svd":
+        values, vectors, _ = linalg.svd(cov)
     else:
-        vectors, values, _ = jnp.linalg.svd(cov)
+        symmetric = (cov + jnp.swapaxes(cov, -2, -1)) / 2
+        if method == "cholesky":
+            return linalg.cholesky(symmetric)
+        vectors, values = linalg.eigh(symmetric)
     return vectors * jnp.sqrt(values[..., None, :])
 
 
@@ -125,7 +129,7 @@ def orthogonal(
     m = n if m is None else operator.index(m)
     tall, thin = max(n, m), min(n, m)
     z = standard_normal(typed, (*plain_shape(shape), tall, thin), dtype)
-    q, r = jnp.linalg.qr(z)
+    q, r = linalg.qr(z)
     # The signs of R's diagonal make the decomposition unique, and so Q uniform (Mezzadri 2007).
     diagonal = jnp.diagonal(r, axis1=-2, axis2=-1)
     q = q * lax.sign(diagonal)[..., None, :]

@@ -69,6 +69,7 @@ class Compiler:
         self._engine: Any = None
         self._in_engine: set[str] = set()
         self._loaded: OrderedDict[str, Code] = OrderedDict()
+        self._has_blas = False
         self._bind_symbols()
 
     def _bind_symbols(self) -> None:
@@ -77,7 +78,7 @@ class Compiler:
             llvm.load_library_permanently("libm.so.6")
             if self.targets[0].vector_math:
                 llvm.load_library_permanently("libmvec.so.1")
-        addresses = {**library.symbols(), "jaxlite_host_call": host_call.trampoline_address()}
+        addresses = {"jaxlite_host_call": host_call.trampoline_address()}
         for name in _PYTHON_SYMBOLS:
             function = getattr(ctypes.pythonapi, name)
             addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
@@ -86,6 +87,12 @@ class Compiler:
         self.threads = Threads(llvm, self._new_engine())
         if self.threads.address:
             llvm.add_symbol("jaxlite_parallel", self.threads.address)
+
+    def _bind_blas(self) -> None:
+        """Bind BLAS when the first program calls it: importing SciPy's takes as long as a compile."""
+        for name, address in library.symbols().items():
+            self.llvm.add_symbol(name, address)
+        self._has_blas = True
 
     def _new_engine(self) -> Any:
         empty = self.llvm.parse_assembly("")
@@ -108,6 +115,8 @@ class Compiler:
         """
         # Comments name the user's files and lines, which do not change the code.
         bare = "\n".join([line for line in text.split("\n") if not line.startswith(";")])
+        if not self._has_blas and "gemm" in bare:
+            self._bind_blas()
         key = disk_cache.key_of(bare, self.cpu, self.features, self.version, str(_LEVEL))
         with self._lock:
             code = self._loaded.get(key)

@@ -16,7 +16,13 @@ VALUES = np.float32([
 ])
 # fmt: on
 NAMES = [name for name in jl.nn.activations.__all__ if name != "glu"]
-WITH_PARAMETER = [("elu", 0.3), ("celu", 0.3), ("leaky_relu", 0.3), ("squareplus", 0.3), ("gelu", False)]
+WITH_PARAMETER = [
+    ("elu", 0.3),
+    ("celu", 0.3),
+    ("leaky_relu", 0.3),
+    ("squareplus", 0.3),
+    ("gelu", False),
+]
 
 
 @pytest.mark.parametrize(

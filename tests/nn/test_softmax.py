@@ -47,7 +47,9 @@ def test_derivatives(name, axis, where):
 
     # The oracle's rsqrt is an approximation.
     check(slope, TAME, tolerance=2e-5 if name == "standardize" else None)
-    if name != "standardize":  # infinite inputs make it NaN in ways that depend on the order of sums
+    if (
+        name != "standardize"
+    ):  # infinite inputs make it NaN in ways that depend on the order of sums
         check(slope, ROWS[:3])
 
 

@@ -1,4 +1,4 @@
-"""Making arrays, and dtypes: each line under jaxlite and under JAX (values, dtypes, weak types, errors)."""
+"""Making arrays, and dtypes, line by line under jaxlite and JAX."""
 
 import pytest
 

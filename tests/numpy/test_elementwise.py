@@ -1,4 +1,4 @@
-"""Elementwise functions: each line under jaxlite and under JAX (values, dtypes, weak types, errors)."""
+"""Elementwise functions, line by line under jaxlite and JAX."""
 
 import pytest
 

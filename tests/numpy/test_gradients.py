@@ -1,4 +1,4 @@
-"""Derivatives, vmap and jit of NumPy functions: each expression of ``x`` under jaxlite and under JAX."""
+"""Derivatives, vmap and jit of NumPy functions of ``x``, under jaxlite and under JAX."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reading and writing by index: each line under jaxlite and under JAX (values, dtypes, weak types, errors)."""
+"""Reading and writing by index, line by line under jaxlite and JAX."""
 
 import pytest
 

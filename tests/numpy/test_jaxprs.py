@@ -1,7 +1,7 @@
 """What ordinary code is traced to: the same primitives as under JAX.
 
-JAX wraps many functions in ``jit`` equations; they are inlined for the comparison. It also normalises
-indices that are known already, which we do at once.
+JAX wraps many functions in ``jit`` equations; they are inlined for the comparison. It also
+normalises indices that are known already, which we do at once.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The words a user sees: JAX's first sentence, then the facts and a fix with the user's own code."""
+"""The words a user sees: JAX's first sentence, the facts, a fix with the user's own code."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_deleting_an_element_names_delete() -> None:
 
 def test_traced_slice_names_dynamic_slice() -> None:
     jit = pytest.importorskip("jaxlite").jit
-    with pytest.raises(IndexError, match="lax.dynamic_slice_in_dim"):
+    with pytest.raises(IndexError, match=r"lax\.dynamic_slice_in_dim"):
         jit(lambda x, i: x[i : i + 2])(np.arange(5), 1)
 
 

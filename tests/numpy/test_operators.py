@@ -1,4 +1,4 @@
-"""Operators, conversions, printing and methods of arrays: each line under jaxlite and under JAX (values, dtypes, weak types, errors)."""
+"""Operators, conversions, printing and methods of arrays, line by line under jaxlite and JAX."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Products: each line under jaxlite and under JAX (values, dtypes, weak types, errors)."""
+"""Products, line by line under jaxlite and JAX."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rearranging, joining, splitting, padding: each line under jaxlite and under JAX (values, dtypes, weak types, errors)."""
+"""Rearranging, joining, splitting, padding, line by line under jaxlite and JAX."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reductions, running results and differences: each line under jaxlite and under JAX (values, dtypes, weak types, errors)."""
+"""Reductions, running results and differences, line by line under jaxlite and JAX."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Taking, masking, sorting, sets: each line under jaxlite and under JAX (values, dtypes, weak types, errors)."""
+"""Taking, masking, sorting, sets, line by line under jaxlite and JAX."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Statistics, polynomials, signals, functions of functions: each line under jaxlite and under JAX (values, dtypes, weak types, errors)."""
+"""Statistics, polynomials, signals, functions of functions, line by line under jaxlite and JAX."""
 
 import pytest
 

@@ -23,12 +23,12 @@ CONVERSIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "list index": (lambda x: [1, 2][x], 1),
     "range": (range, 1),
     "hex": (hex, 1),
-    "numpy": (np.sin, 1.0),
+    "numpy": (lambda x: np.sin(x), 1.0),
     "asarray": (np.asarray, np.ones(3, np.float32)),
     "item": (lambda x: x.item(), 1.0),
     "tolist": (lambda x: x.tolist(), np.ones(3, np.float32)),
     "mask": (lambda x: x[x > 0], np.ones(3, np.float32)),
-    "slice": (lambda x: jnp.arange(3)[x:], 1),
+    "slice": (lambda x: x[x[0] :], np.arange(3)),
     "item assignment": (lambda x: x.__setitem__(0, 1), np.ones(3, np.float32)),
 }
 
@@ -37,15 +37,14 @@ CONVERSIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 @pytest.mark.parametrize("name", CONVERSIONS)
 def test_conversion_raises_jax_error(name: str) -> None:
     function, arg = CONVERSIONS[name]
-    with pytest.raises(Exception) as theirs:
+    with pytest.raises(Exception) as theirs:  # noqa: PT011
         jax.jit(function)(arg)
-    with pytest.raises(Exception) as ours:
+    with pytest.raises(Exception) as ours:  # noqa: PT011
         jaxlite.jit(function)(arg)
     bases = [base.__name__ for base in type(ours.value).__mro__]
     assert type(theirs.value).__name__ in bases
     first = str(theirs.value).split("\n")[0]
-    shown = first.replace("JitTracer(~int32[])", "JitTracer(int32[])")
-    assert str(ours.value).split("\n")[0] in (first, shown)
+        assert str(ours.value).split("\n")[0] == first
     assert "Fix:" in str(ours.value) or name == "if of several"
 
 
@@ -67,13 +66,13 @@ def test_a_traced_array_can_be_iterated() -> None:
 
 
 def test_shape_functions_need_known_sizes() -> None:
-    with pytest.raises(errors.ConcretizationTypeError, match="jnp.arange argument 'stop'"):
+    with pytest.raises(errors.ConcretizationTypeError, match=r"jnp\.arange argument 'stop'"):
         jaxlite.jit(jnp.arange)(3)
-    with pytest.raises(errors.ConcretizationTypeError, match="size argument of jnp.nonzero"):
+    with pytest.raises(errors.ConcretizationTypeError, match=r"size argument of jnp\.nonzero"):
         jaxlite.jit(jnp.nonzero)(np.arange(3))
     with pytest.raises(errors.ConcretizationTypeError, match=r"first argument of jnp.unique\(\)"):
         jaxlite.jit(jnp.unique)(np.arange(3))
-    with pytest.raises(errors.ConcretizationTypeError, match="jnp.repeat"):
+    with pytest.raises(errors.ConcretizationTypeError, match=r"jnp\.repeat"):
         jaxlite.jit(lambda n: jnp.repeat(np.arange(2), n))(np.array([1, 2]))
 
 

@@ -73,7 +73,9 @@ def test_categorical(kwargs, dtype):
     check("categorical", LOGITS.astype(dtype), **kwargs)
 
 
-@pytest.mark.parametrize("args", [(0.2, (N,)), (0.2, (N,), np.uint8), (np.float32([0, 1, 0.5]),), (1,)])
+@pytest.mark.parametrize(
+    "args", [(0.2, (N,)), (0.2, (N,), np.uint8), (np.float32([0, 1, 0.5]),), (1,)]
+)
 def test_geometric(args):
     check("geometric", *args)
 

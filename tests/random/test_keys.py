@@ -79,7 +79,10 @@ def test_settings_change_keys():
 
 
 def test_raw_keys_can_be_forbidden():
-    with settings.override(legacy_prng_key="warn"), pytest.warns(UserWarning, match="Legacy uint32"):
+    with (
+        settings.override(legacy_prng_key="warn"),
+        pytest.warns(UserWarning, match="Legacy uint32"),
+    ):
         r.uniform(r.PRNGKey(0))
     with (
         settings.override(legacy_prng_key="error"),

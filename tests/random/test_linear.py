@@ -19,7 +19,8 @@ def test_multivariate_normal(method):
 
 
 @pytest.mark.parametrize(
-    ("mean", "cov"), [(np.zeros((4, 3), np.float32), COV), (np.zeros(3, np.int32), np.stack([COV] * 5))]
+    ("mean", "cov"),
+    [(np.zeros((4, 3), np.float32), COV), (np.zeros(3, np.int32), np.stack([COV] * 5))],
 )
 def test_multivariate_normal_broadcasts(mean, cov):
     check("multivariate_normal", mean, cov, near=1e-5)
