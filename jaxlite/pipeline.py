@@ -49,6 +49,9 @@ class Compilation:
     executable: Executable
     seconds: dict[str, float] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"Compilation({self.name}: {self.n_operations} operations, {self.n_kernels} kernels)"
+
     @property
     def n_operations(self) -> int:
         """Number of operations the program asks for, calls inlined, loop bodies counted once."""
@@ -135,6 +138,7 @@ def _dump(name: str, stages: dict[str, Any]) -> None:
     folder = config.frame.dump_dir or "jaxlite_dump"
     os.makedirs(folder, exist_ok=True)
     wanted = config.frame.dump.split(",")
+    name = "".join(c if c.isalnum() else "_" for c in name)  # "<lambda>" is no file name everywhere
     for stage, value in stages.items():
         if stage in wanted or "all" in wanted:
             with open(os.path.join(folder, f"{name}.{stage}.txt"), "w", encoding="utf-8") as file:

@@ -53,6 +53,9 @@ class Traced:
     call: Callable[..., Any]
     trace_s: float = 0.0
 
+    def __repr__(self) -> str:
+        return f"Traced({self.fun_name})\n{self.jaxpr}"
+
     @property
     def out_info(self) -> Any:
         """Shapes and dtypes of the results, in the structure the function returns."""
@@ -75,6 +78,9 @@ class Lowered:
 
     traced: Traced
     compilation: Compilation
+
+    def __repr__(self) -> str:
+        return f"Lowered({self.traced.fun_name})\n{self.compilation.program}"
 
     @property
     def in_tree(self) -> PyTreeDef:
@@ -105,6 +111,10 @@ class Compiled:
     """Machine code that can be called with arguments of exactly the traced types."""
 
     lowered: Lowered
+
+    def __repr__(self) -> str:
+        c = self.compilation
+        return f"Compiled({c.name}: {c.n_operations} operations, {c.n_kernels} kernels)"
 
     @property
     def compilation(self) -> Compilation:

@@ -207,3 +207,20 @@ def _access(read: tuple[ir.Expr, ...], shape: tuple[int, ...], result: list[int]
 def free_vars(eqn: JaxprEqn) -> list[Var]:
     """Return the distinct vars an equation reads."""
     return list(dict.fromkeys(a for a in eqn.invars if not isinstance(a, Literal)))
+
+
+def is_renaming(eqn: JaxprEqn) -> bool:
+    """Say whether the result is the operand's memory under another shape."""
+    name = eqn.primitive.name
+    operand = eqn.invars[0] if eqn.invars else None
+    if not isinstance(operand, Var) or operand.aval.dtype != eqn.outvars[0].aval.dtype:
+        return False
+    if name == "reshape":
+        return eqn.params.get("dimensions") is None
+    if name == "squeeze":
+        return True
+    if name == "broadcast_in_dim" and operand.aval.size == eqn.outvars[0].aval.size:
+        dims = eqn.params["broadcast_dimensions"]
+        real = [d for d, n in zip(dims, operand.aval.shape, strict=True) if n != 1]
+        return real == sorted(real)
+    return False

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jaxlite.compiler.access import Access, cost_of, free_vars, kind_of, reads_of
+from jaxlite.compiler.access import Access, cost_of, free_vars, is_renaming, kind_of, reads_of
 from jaxlite.compiler.cluster import MAX_EQNS, MAX_INPUTS, Cluster, Clusters, Opaque, Place, Use
 from jaxlite.compiler.domain import is_good_row, reduced_count, reduction_domain, reduction_reads
 from jaxlite.compiler.plan import FusionPlan, Group, Reason
@@ -136,7 +136,7 @@ class _Fuser:
         """If ``var`` is another value under a new shape and needs memory, hand its readers on."""
         uses = self.graph.uses_of(var)
         needed = var in self.outputs or any(u.is_memory for u in uses)
-        if not needed or not self.is_on or not _is_renaming(eqn):
+        if not needed or not self.is_on or not is_renaming(eqn):
             return
         source = eqn.invars[0]
         assert isinstance(source, Var)
@@ -396,23 +396,6 @@ def _place_of(read: Access, place: Place, n_axes: int, cluster: Cluster) -> Plac
 
 def _closed(jaxpr: ClosedJaxpr | Jaxpr) -> ClosedJaxpr:
     return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, [])
-
-
-def _is_renaming(eqn: JaxprEqn) -> bool:
-    """Say whether the result is the operand's memory under another shape."""
-    name = eqn.primitive.name
-    operand = eqn.invars[0] if eqn.invars else None
-    if not isinstance(operand, Var) or operand.aval.dtype != eqn.outvars[0].aval.dtype:
-        return False
-    if name == "reshape":
-        return eqn.params.get("dimensions") is None
-    if name == "squeeze":
-        return True
-    if name == "broadcast_in_dim" and operand.aval.size == eqn.outvars[0].aval.size:
-        dims = eqn.params["broadcast_dimensions"]
-        real = [d for d, n in zip(dims, operand.aval.shape, strict=True) if n != 1]
-        return real == sorted(real)
-    return False
 
 
 def _bytes(var: Var) -> str:

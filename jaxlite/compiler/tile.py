@@ -25,7 +25,7 @@ Store = tuple[str, ir.Expr, ir.Expr]  # buffer, position, value
 def crossing_axis(
     stores: Sequence[Store], sums: Mapping[ir.Expr, Form], loops: Sequence[LoopSpec]
 ) -> int | None:
-    """Return the outer loop along which a load is contiguous that strides in the inner one."""
+    """Return the outer loop along which a load that strides in the inner one is contiguous."""
     if len(loops) < 2 or loops[-1].extent < 2 * TILE:
         return None
     total = 1
@@ -52,7 +52,7 @@ def crossing_axis(
 def tiled(
     stores: Sequence[Store], loops: Sequence[LoopSpec], crossing: int, scope: Scope
 ) -> list[ir.Stmt]:
-    """Return the loops over tiles of the innermost axis and axis ``crossing``, and over the edges."""
+    """Return the loops over tiles of the innermost and the crossing axis, and over the edges."""
     a, b = loops[crossing], loops[-1]
     others = [loop for n, loop in enumerate(loops[:-1]) if n != crossing]
     body: list[ir.Stmt] = []

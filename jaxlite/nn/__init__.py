@@ -1,8 +1,10 @@
-"""``jaxlite.nn``: activations, softmax and its kin, attention, initializers; ``jax.nn``'s names and signatures.
+"""``jaxlite.nn``: activations, softmax and its kin, attention, initializers; ``jax.nn``'s names
+and signatures.
 
-Files: ``activations`` (elementwise), ``softmax`` (over an axis), ``one_hot``, ``attention``, ``initializers``.
-Each is a thin composition of ``jaxlite.numpy`` and ``jaxlite.lax``; a rule for the derivative is written down
-only where the composition would have another one at a kink (``relu``) or lose accuracy.
+Files: ``activations`` (elementwise), ``softmax`` (over an axis), ``one_hot``, ``attention``,
+``initializers``. Each is a thin composition of ``jaxlite.numpy`` and ``jaxlite.lax``; a rule for
+the derivative is written down only where the composition would have another one at a kink
+(``relu``) or lose accuracy.
 """
 
 from jaxlite.nn import initializers

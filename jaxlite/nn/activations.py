@@ -1,7 +1,8 @@
 """Activation functions. In: an array. Out: an array of the same shape (half an axis for ``glu``).
 
-Values and derivatives equal JAX's, at kinks and infinities too: ``relu`` has derivative 0 at 0. Each function
-casts nothing: float16 in, float16 out; integers become floats where the formula needs it.
+Values and derivatives equal JAX's, at kinks and infinities too: ``relu`` has derivative 0 at 0.
+Each function casts nothing: float16 in, float16 out; integers become floats where the formula
+needs it.
 """
 
 from __future__ import annotations

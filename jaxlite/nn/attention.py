@@ -43,7 +43,8 @@ def dot_product_attention(
         mask: truth values, False forbids; broadcasts to ``[b, n, t, s]``.
         scale: factor of the logits, ``1 / sqrt(h)`` by default.
         is_causal: a query sees only keys up to its own position.
-        query_seq_lengths: ``i32[b]``, real length of each sequence of queries; results behind it are 0.
+        query_seq_lengths: ``i32[b]``, real length of each sequence of queries; results behind it
+            are 0.
         key_value_seq_lengths: ``i32[b]``, likewise for keys.
         local_window_size: how many keys to the (left, right) a query sees.
         implementation: None or "xla".

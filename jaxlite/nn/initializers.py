@@ -1,7 +1,9 @@
-"""Initial values of parameters. In: how to spread them. Out: a function of a key, a shape and a dtype.
+"""Initial values of parameters. In: how to spread them. Out: a function of a key, a shape and a
+dtype.
 
-Variance scaling keeps the size of signals from layer to layer: variance ``scale / fan`` where the fan counts
-the inputs or outputs of a unit (Glorot and Bengio 2010, He et al. 2015, LeCun et al. 1998).
+Variance scaling keeps the size of signals from layer to layer: variance ``scale / fan`` where the
+fan counts the inputs or outputs of a unit (Glorot and Bengio 2010, He et al. 2015, LeCun et al.
+1998).
 """
 
 from __future__ import annotations
@@ -213,7 +215,8 @@ def variance_scaling(
 
     Args:
         scale: factor of the variance.
-        mode: which fan: "fan_in", "fan_out", "fan_avg" (arithmetic mean) or "fan_geo_avg" (geometric mean).
+        mode: which fan: "fan_in", "fan_out", "fan_avg" (arithmetic mean) or "fan_geo_avg"
+            (geometric mean).
         distribution: "truncated_normal", "normal" or "uniform".
         in_axis: axis or axes of the inputs.
         out_axis: axis or axes of the outputs.
@@ -282,7 +285,8 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
     Args:
         scale: factor.
-        column_axis: the axis whose slices are orthonormal vectors; the others together are the other axis.
+        column_axis: the axis whose slices are orthonormal vectors; the others together are the
+            other axis.
         dtype: a float or complex type, float32 by default.
 
     Raises:

@@ -1,7 +1,8 @@
 """Matrix factorisations by LAPACK. In: ``T[*b, m, n]``, float or complex. Out: the factors.
 
-Derivatives: Giles, "Collected matrix derivative results" (2008), and Walter and Lehmann (2010) for QR. Each
-is linear in ``dA`` through products with the factors, so it transposes by the rules of ``dot_general``.
+Derivatives: Giles, "Collected matrix derivative results" (2008), and Walter and Lehmann (2010) for
+QR. Each is linear in ``dA`` through products with the factors, so it transposes by the rules of
+``dot_general``.
 """
 
 from __future__ import annotations
@@ -206,7 +207,8 @@ class Eigh(Factorisation):
         return vectors, values
 
     def jvp(self, out: Any, x: Value, **params: Any) -> TangentMaps:
-        # dw = diag(V.H dA V);  dV = V (F * (V.H dA V)), F[i, j] = 1 / (w[j] - w[i]), 0 on the diagonal.
+        # dw = diag(V.H dA V);  dV = V (F * (V.H dA V)), F[i, j] = 1 / (w[j] - w[i]), 0 on the
+        # diagonal.
         vectors, values = out
         vectors_h = _adjoint(vectors)
         rows, columns = _rows_minus_columns(vectors)

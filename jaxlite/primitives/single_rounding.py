@@ -1,9 +1,11 @@
 """Products and logarithms rounded as in JAX's kernels. In: floats. Out: the same dtype.
 
 XLA's CPU kernels fuse ``x * y + z`` into one instruction that rounds once, and compute float32
-functions by polynomials with such instructions (logarithms: Moshier's Cephes, ``logf.c`` and ``log1p.c``). Random numbers
-are made from these, and should be the same numbers. The formulas are written once, for two algebras: NumPy
-arrays and kernel IR. A product of float32 numbers is exact in float64, so one rounding is two casts.
+functions by polynomials with such instructions (logarithms: Moshier's Cephes, ``logf.c`` and
+``log1p.c``). Random numbers are made from these, and should be the same numbers. The formulas are
+written once, for two
+algebras: NumPy arrays and kernel IR. A product of float32 numbers is exact in float64, so one
+rounding is two casts.
 """
 
 from __future__ import annotations
@@ -182,7 +184,8 @@ def _widened(e: ir.Expr) -> ir.Expr:
 def _dekker_fma(a: Algebra, x: Any, y: Any, z: Any) -> Any:
     """Return ``x * y + z`` with one rounding, but for ties and products near the ends of the range.
 
-    Dekker's product and Knuth's sum give both rounding errors exactly: Shewchuk (1997), theorems 7 and 18.
+    Dekker's product and Knuth's sum give both rounding errors exactly: Shewchuk (1997), theorems 7
+    and 18.
     """
     splitter = a.number(2.0**27 + 1)
 
@@ -387,7 +390,8 @@ cephes_log_p, cephes_log1p_p = CephesLog(), CephesLog1p()
 def fma(x: Value, y: Value, z: Value) -> Value:
     """Return ``x * y + z`` as JAX's fused kernels: ``T[*s], T[*s], T[*s] -> T[*s]`` for floats.
 
-    float32 and float64 are rounded once; half precision is rounded after the product and after the sum.
+    float32 and float64 are rounded once; half precision is rounded after the product and after the
+    sum.
     """
     if get_aval(x).dtype in HALF:
         return add(mul(x, y), z)

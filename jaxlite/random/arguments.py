@@ -1,7 +1,8 @@
-"""What the distributions ask of their arguments. In: what the user wrote. Out: dtypes, shapes, arrays; or the error.
+"""What the distributions ask of their arguments. In: what the user wrote. Out: dtypes, shapes,
+arrays; or the error.
 
-A distribution's ``shape`` is the shape of the whole result; its parameters broadcast to it. ``None`` means
-"the shape that the parameters have together".
+A distribution's ``shape`` is the shape of the whole result; its parameters broadcast to it.
+``None`` means "the shape that the parameters have together".
 """
 
 from __future__ import annotations

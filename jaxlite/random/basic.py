@@ -1,7 +1,8 @@
-"""The distributions that others are made of. In: a key. Out: uniform, normal, integer and truth-valued samples.
+"""The distributions that others are made of. In: a key. Out: uniform, normal, integer and
+truth-valued samples.
 
-A uniform float is random mantissa bits behind the exponent of 1, minus 1: all multiples of 2^-23 in [0, 1)
-are equally likely. ``uniform`` and ``normal`` equal JAX's numbers bit for bit.
+A uniform float is random mantissa bits behind the exponent of 1, minus 1: all multiples of 2^-23
+in [0, 1) are equally likely. ``uniform`` and ``normal`` equal JAX's numbers bit for bit.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ def random_floats(key: Value, shape: Shape, dtype: Any) -> Value:
 def uniform_between(key: Value, shape: Shape, dtype: Any, low: Value, high: Value) -> Value:
     """Return floats uniform in [low, high), arrays of ``dtype`` that broadcast to the result.
 
-    Here and below ``key`` may be an array of keys: then each gives samples of ``shape`` behind its own axes.
+    Here and below ``key`` may be an array of keys: then each gives samples of ``shape`` behind its
+    own axes.
     """
     u = random_floats(key, shape, dtype)
     shape = u.shape
@@ -133,7 +135,8 @@ def normal(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any 
     Args:
         key: ``key<fry>[]`` or ``uint32[2]``.
         shape: shape of the result.
-        dtype: a float or complex type, float32 by default. The variance of a complex sample is 1 in all.
+        dtype: a float or complex type, float32 by default. The variance of a complex sample is 1
+            in all.
         out_sharding: must be None.
 
     Raises:
@@ -351,7 +354,8 @@ def _randint(key: Value, shape: Shape, low: Value, high: Value, dtype: Any) -> V
     """Return integers of a 32- or 64-bit ``dtype``, uniform in [low, high)."""
     width = dtypes.bit_width(dtype)
     unsigned = np.dtype(f"uint{width}")
-    # An upper end past the last integer of the type cannot be held: remember to include the last one.
+    # An upper end past the last integer of the type cannot be held: remember to include the last
+    # one.
     biggest = min(int(dtypes.iinfo(dtype).max), int(dtypes.iinfo(high.dtype).max))
     beyond = lax.gt(high, jnp.full_like(high, biggest))
     low, high = _to_range_of(low, dtype), _to_range_of(high, dtype)

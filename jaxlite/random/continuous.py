@@ -1,7 +1,8 @@
-"""Continuous distributions by transformation. In: uniform and normal samples. Out: samples of the distribution.
+"""Continuous distributions by transformation. In: uniform and normal samples. Out: samples of the
+distribution.
 
-Each function applies the inverse of the distribution function (or another exact map) to the basic samples, in
-JAX's order of operations, and is differentiable in its parameters.
+Each function applies the inverse of the distribution function (or another exact map) to the basic
+samples, in JAX's order of operations, and is differentiable in its parameters.
 """
 
 from __future__ import annotations
@@ -178,7 +179,8 @@ def gumbel_samples(key: Value, shape: Shape, dtype: Any, mode: str) -> Value:
     if mode == "low":
         u = _open_uniform(key, shape, dtype, info.tiny)
         return lax.neg(cephes_log(lax.neg(cephes_log(u))))
-    # Below 1/2 a second uniform number continues the bits of the first, so that the tail is not cut off.
+    # Below 1/2 a second uniform number continues the bits of the first, so that the tail is not
+    # cut off.
     coarse, fine = unit_uniform(key, (2, *shape), dtype)
     tiny, eps = np.asarray(info.tiny, dtype), np.asarray(info.eps, dtype)
     x = jnp.where(coarse >= 0.5, coarse, coarse + eps * fine + tiny)

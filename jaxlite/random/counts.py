@@ -1,8 +1,9 @@
 """Counting distributions. In: a key, rates, probabilities. Out: whole numbers.
 
-Poisson: Knuth's product of uniform numbers for small rates, Hoermann's transformed rejection PTRS (1993) for
-large ones. Binomial: sums of geometric waiting times, and Hoermann's BTRS. All samples of a call share one
-sequence of keys: each round draws for everybody, and those that were accepted before keep their value.
+Poisson: Knuth's product of uniform numbers for small rates, Hoermann's transformed rejection PTRS
+(1993) for large ones. Binomial: sums of geometric waiting times, and Hoermann's BTRS. All samples
+of a call share one sequence of keys: each round draws for everybody, and those that were accepted
+before keep their value.
 """
 
 from __future__ import annotations
@@ -285,7 +286,8 @@ def multinomial(
         key: ``key<fry>[]`` or ``uint32[2]``.
         n: number of trials, a number or an array ``f32[*b]``.
         p: probability of each outcome, ``f32[*b, k]``.
-        shape: shape of the result, its last axis being the outcomes; by default that of the parameters.
+        shape: shape of the result, its last axis being the outcomes; by default that of the
+            parameters.
         dtype: type of the result, float32 by default.
         unroll: how many outcomes to draw in one step of the loop over them.
 
@@ -313,7 +315,8 @@ def multinomial(
     shape = plain_shape(shape)
     n = jnp.broadcast_to(n.astype(kind), shape[:-1])
     p = jnp.broadcast_to(p.astype(kind), shape)
-    # Each outcome is binomial among the trials that are left, with its share of the probability left.
+    # Each outcome is binomial among the trials that are left, with its share of the probability
+    # left.
     remaining = lax.cumsum(p, axis=p.ndim - 1, reverse=True)
     ratios = jnp.moveaxis(p / jnp.where(remaining == 0, 1, remaining), -1, 0)
     keys = jnp.stack(split_key(typed, shape[-1])) if shape[-1] else None

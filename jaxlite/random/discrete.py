@@ -1,7 +1,8 @@
-"""Choices and orders. In: a key, weights, arrays. Out: categories, permutations, samples of array elements.
+"""Choices and orders. In: a key, weights, arrays. Out: categories, permutations, samples of array
+elements.
 
-A permutation sorts by random 32-bit words, several times over if there are many elements (so that ties stay
-unlikely); a category is the argmax of the logits plus Gumbel noise.
+A permutation sorts by random 32-bit words, several times over if there are many elements (so that
+ties stay unlikely); a category is the argmax of the logits plus Gumbel noise.
 """
 
 from __future__ import annotations
@@ -110,10 +111,12 @@ def choice(
         replace: whether an element may be drawn more than once.
         p: probability of each element, ``f32[n]``; uniform by default.
         axis: the axis of ``a`` to draw from.
-        mode: resolution of the Gumbel noise used with ``p`` and without replacement, "low" or "high".
+        mode: resolution of the Gumbel noise used with ``p`` and without replacement, "low" or
+            "high".
 
     Raises:
-        ValueError: more draws than elements without replacement; a ``p`` of another length; nothing to draw from.
+        ValueError: more draws than elements without replacement; a ``p`` of another length;
+            nothing to draw from.
 
     Example:
         >>> import jaxlite
@@ -177,7 +180,8 @@ def _draw_indices(
         total = cumulative[-1]
         index = jnp.searchsorted(cumulative, total * (1 - u))
         return lax.convert_element_type(index, dtypes.default_dtype(int))
-    # The Gumbel top-k trick (Vieira 2014): the k largest log-weights plus noise are k draws without replacement.
+    # The Gumbel top-k trick (Vieira 2014): the k largest log-weights plus noise are k draws
+    # without replacement.
     noise = gumbel_samples(key, (n_elements,), p.dtype, mode)
     _, index = lax.top_k(noise + cephes_log(p), n_draws)
     return lax.convert_element_type(index, dtypes.default_dtype(int)).reshape(shape)
@@ -199,7 +203,8 @@ def categorical(
         key: ``key<fry>[]`` or ``uint32[2]``.
         logits: unnormalised log-probabilities, floats.
         axis: axis of the categories.
-        shape: shape of the result; its last axes are those of ``logits`` without ``axis`` (the default).
+        shape: shape of the result; its last axes are those of ``logits`` without ``axis`` (the
+            default).
         replace: whether a category may come again in one of the leading axes of ``shape``.
         mode: resolution of the Gumbel noise, "low" or "high".
         out_sharding: must be None.
@@ -208,7 +213,8 @@ def categorical(
         ``int32[*shape]``.
 
     Raises:
-        ValueError: ``shape`` does not fit ``logits``; too many draws without replacement; integer logits.
+        ValueError: ``shape`` does not fit ``logits``; too many draws without replacement; integer
+            logits.
 
     Example:
         >>> import jaxlite

@@ -1,9 +1,9 @@
 """The gamma distribution and those made from it. In: a key, concentrations. Out: samples.
 
-Marsaglia and Tsang (2000): for a >= 1 accept ``d * v`` with ``d = a - 1/3``, ``v = (1 + x / sqrt(9 d))**3`` and x
-normal; for a < 1 sample a + 1 and multiply by ``u**(1/a)``. Every sample has a key of its own, so that its
-numbers do not depend on how often its neighbours are rejected. Derivatives: implicit reparametrisation (Figurnov,
-Mohamed and Mnih 2018).
+Marsaglia and Tsang (2000): for a >= 1 accept ``d * v`` with ``d = a - 1/3``, ``v = (1 + x / sqrt(9
+d))**3`` and x normal; for a < 1 sample a + 1 and multiply by ``u**(1/a)``. Every sample has a key
+of its own, so that its numbers do not depend on how often its neighbours are rejected.
+Derivatives: implicit reparametrisation (Figurnov, Mohamed and Mnih 2018).
 """
 
 from __future__ import annotations

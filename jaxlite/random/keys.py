@@ -1,8 +1,9 @@
 """Random keys. In: seeds, keys of either kind. Out: keys, raw key data, random bits.
 
-A key is a scalar of dtype ``key<fry>`` (from ``key``), or, as in older programs, a ``uint32[2]`` array (from
-``PRNGKey``). Every function takes both; ``split``, ``fold_in`` and ``clone`` return the kind they were given.
-The generator is threefry2x32 in JAX's partitionable layout: bit for bit JAX's numbers.
+A key is a scalar of dtype ``key<fry>`` (from ``key``), or, as in older programs, a ``uint32[2]``
+array (from ``PRNGKey``). Every function takes both; ``split``, ``fold_in`` and ``clone`` return
+the kind they were given. The generator is threefry2x32 in JAX's partitionable layout: bit for bit
+JAX's numbers.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ def multivariate_normal(
         cov: ``f32[*b, n, n]``, symmetric and positive definite.
         shape: shape of the result without the last axis, by default ``b``.
         dtype: a float type, float32 by default.
-        method: how the covariance is factored: "cholesky", "eigh" or "svd" (both take semi-definite ones).
+        method: how the covariance is factored: "cholesky", "eigh" or "svd" (both take
+            semi-definite ones).
         out_sharding: must be None.
 
     Returns:

@@ -140,3 +140,6 @@ def test_custom_rules_that_are_missing_or_no_pairs() -> None:
 def test_allocation_over_the_limit_fails_before_it_is_tried() -> None:
     with jax.settings.override(max_allocation_bytes=1000), pytest.raises(MemoryError, match="bytes|KiB|kB"):
         jax.jit(lambda x: jnp.zeros((1000, 1000)) + x)(1.0)
+    with jax.settings.override(max_allocation_bytes=1000), pytest.raises(MemoryError) as caught:
+        jnp.zeros((1000, 1000))
+    assert "4000000 bytes for f32[1000,1000]" in str(caught.value)

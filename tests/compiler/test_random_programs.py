@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jaxlite.higher_order.scan import scan_p
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives.arithmetic import add, max_, mul, neg, sub
 from jaxlite.primitives.comparison import gt
@@ -20,7 +21,7 @@ from jaxlite.primitives.select import select_n
 from jaxlite.primitives.shape import broadcast_in_dim, reshape, rev, transpose
 from jaxlite.primitives.slicing import dynamic_slice, dynamic_update_slice, slice
 from jaxlite.primitives.trigonometric import sin
-from tests.compiler.programs import check_stages
+from tests.compiler.programs import check_stages, run_eagerly, staged
 
 F32 = np.float32
 SIZES = st.sampled_from([1, 2, 3, 4, 5, 9, 17])
@@ -158,11 +159,54 @@ def test_all_ways_of_running_a_program_agree(
     shapes, steps, outs = program
 
     def f(*args: Any) -> list[Any]:
-        values = list(args)
-        for name, operands, seed in steps:
-            values.append(bounded(apply(name, [values[k] for k in operands], seed)))
+        values = make_values(list(args), steps)
         return [values[k] for k in outs]
 
     rng = np.random.default_rng(0)
     arrays = [np.asarray(rng.standard_normal(s), F32) for s in shapes]
     check_stages(f, *arrays)
+
+
+def make_values(args: list[Any], steps: list[tuple[Any, ...]]) -> list[Any]:
+    values = list(args)
+    for name, operands, seed in steps:
+        values.append(bounded(apply(name, [values[k] for k in operands], seed)))
+    return values
+
+
+@pytest.mark.slow
+@settings(max_examples=1500, derandomize=False)
+@given(programs(), st.integers(0, 3), st.booleans())
+def test_loops_over_random_bodies_agree(
+    program: tuple[list[tuple[int, ...]], list[tuple[Any, ...]], list[int]],
+    length: int,
+    is_reverse: bool,
+) -> None:
+    """Scan a random body: its inputs are the carries and one scanned array, its results feed them."""
+    shapes, steps, outs = program
+    n_carry = len(shapes) - 1
+
+    def body(*args: Any) -> list[Any]:
+        values = make_values(list(args), steps)
+        new = [fitted(values[outs[k % len(outs)]], shapes[k]) for k in range(n_carry)]
+        return [*new, values[-1]]
+
+    rng = np.random.default_rng(0)
+    carry = [np.asarray(rng.standard_normal(s), F32) for s in shapes[:n_carry]]
+    xs = np.asarray(rng.standard_normal((length, *shapes[-1])), F32)
+    closed = staged(body, *carry, np.zeros(shapes[-1], F32))
+
+    def f(*args: Any) -> Any:
+        return scan_p.bind_all(
+            *args, jaxpr=closed, length=length, reverse=is_reverse, num_consts=0, num_carry=n_carry
+        )
+
+    state, ys = list(carry), []
+    for x in xs[::-1] if is_reverse else xs:
+        *state, y = run_eagerly(closed, [*state, x])
+        ys.append(y)
+    y_shape = closed.jaxpr.outvars[-1].aval.shape
+    stacked = np.zeros((length, *y_shape), F32)
+    for k, y in enumerate(ys):
+        stacked[length - 1 - k if is_reverse else k] = y
+    check_stages(f, *carry, xs, expected=[*state, stacked])

@@ -44,7 +44,7 @@ def test_conversion_raises_jax_error(name: str) -> None:
     bases = [base.__name__ for base in type(ours.value).__mro__]
     assert type(theirs.value).__name__ in bases
     first = str(theirs.value).split("\n")[0]
-        assert str(ours.value).split("\n")[0] == first
+    assert str(ours.value).split("\n")[0] == first
     assert "Fix:" in str(ours.value) or name == "if of several"
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 import jaxlite
 
-#: Lengths that no other test uses: JAX's compiled functions, cached by shape, are then this folder's own.
+#: Lengths that no other test uses: JAX's compiled functions, cached by shape, are then this
+#: folder's own.
 N = 1013
 
 
@@ -64,7 +65,8 @@ def check(
 ) -> None:
     """Both libraries give the same dtype, shape and numbers.
 
-    ``within``: up to so many units of the last place. ``near``: up to this relative and absolute error.
+    ``within``: up to so many units of the last place. ``near``: up to this relative and absolute
+        error.
     """
     with full_jax():
         ours, theirs = both(name, *args, seed=seed, raw=raw, **kwargs)

@@ -1,0 +1,38 @@
+"""Pictures of the stages. In: a function and arguments. Out: views (SVG, PNG, text, data).
+
+Files, in reading order: ``traced`` (from a function to names and a jaxpr), ``costs`` and ``op_graph``
+(boxes and arrows), ``collapse`` (fewer boxes), ``layout`` and ``router`` (places), ``lane_picture``
+and ``lane_text``, ``trace_graph`` (the view); ``kernel_data``, ``kernel_picture``, ``kernel_text``,
+``kernels_graph``; below them ``base`` (what all views can do), ``canvas``, ``shapes``, ``palette``,
+``dot``. Graphviz draws no layout here: the lanes read like the program because we place them, and
+the renderer only turns the finished drawing into PNG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jaxlite_ipython.views.base import View
+from jaxlite_ipython.views.trace_graph import TraceView
+from jaxlite_ipython.views.traced import subject_of
+
+__all__ = ["TraceView", "View", "trace"]
+
+
+def trace(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> TraceView:
+    """Return the trace graph of ``f`` for these arguments; nothing is run.
+
+    Args:
+      f: a function, or what ``jaxlite.jit`` made of one.
+      args, kwargs: arrays, numbers and containers of them, or ``ShapeDtypeStruct``.
+
+    Raises:
+      TypeError: as a call of ``jaxlite.jit(f)``.
+
+    >>> import jaxlite, jaxlite.numpy as jnp
+    >>> view = jaxlite.trace(lambda x: jnp.tanh(x) * 2, jnp.ones(3))
+    >>> [box["label"] for box in view.data()["nodes"]]
+    ['x', 'tanh', 'mul 2', 'result']
+    """
+    return TraceView(subject_of(f, args, kwargs))

@@ -1,0 +1,93 @@
+"""From what a view is given to what it shows. In: a function and arguments. Out: ``Subject``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jaxlite
+from jaxlite.stages import Traced, Wrapped
+
+__all__ = ["Subject", "subject_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A traced function with names for people."""
+
+    traced: Traced
+    jitted: Any
+    title: str
+    arg_names: tuple[str, ...]
+    result_names: tuple[str, ...]
+    const_names: tuple[str, ...]
+    is_cell: bool
+
+
+def subject_of(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Subject:
+    """Trace ``f`` (plain or jitted) for the arguments.
+
+    Raises:
+      TypeError: ``f`` is not callable, or an argument is no array.
+    """
+    jitted: Any = f if hasattr(f, "trace") and hasattr(f, "lower") else jaxlite.jit(f)
+    traced = jitted.trace(*args, **kwargs)
+    info = traced.jaxpr.jaxpr.debug_info
+    is_cell = info.file.startswith("<jit cell")
+    title = info.file.strip("<>").removeprefix("jit ") if is_cell else traced.fun_name
+    names = [str(n) for n in info.arg_names]
+    n_args = len(traced.jaxpr.jaxpr.invars)
+    names += [f"arg {k + 1}" for k in range(len(names), n_args)]
+    return Subject(
+        traced,
+        jitted,
+        title,
+        tuple(names[:n_args]),
+        tuple(_result_names(traced, is_cell)),
+        tuple(_const_names(jitted, traced)),
+        is_cell,
+    )
+
+
+def _result_names(traced: Traced, is_cell: bool) -> list[str]:
+    """Return a name per result: its key path; ``result`` if the function returns one array."""
+    with_path, _ = jaxlite.tree_util.tree_flatten_with_path(traced.out_info)
+    names = []
+    for path, _leaf in with_path:
+        keys = list(path)
+        if is_cell and keys:  # a cell returns ({name: value}, value of the last expression)
+            first, *rest = keys
+            keys = rest if getattr(first, "idx", 0) == 0 else ["Out", *rest]
+        names.append(_path_text(keys))
+    return names
+
+
+def _path_text(keys: list[Any]) -> str:
+    """Return ``h`` for a dict key on its own, ``params['w'][0]`` for longer paths."""
+    if not keys:
+        return "result"
+    first, *rest = keys
+    name = first if isinstance(first, str) else getattr(first, "key", getattr(first, "name", None))
+    head = name if isinstance(name, str) else str(first)
+    return head + "".join(str(k) for k in rest)
+
+
+def _const_names(jitted: Any, traced: Traced) -> list[str]:
+    """Return the names by which the function reads its captured arrays, where they can be found."""
+    fun = inspect.unwrap(jitted) if not isinstance(jitted, Wrapped) else jitted.__wrapped__
+    code = getattr(fun, "__code__", None)
+    known: dict[int, str] = {}
+    if code is not None:
+        table = getattr(fun, "__globals__", {})
+        known = {id(table[n]): n for n in code.co_names if n in table}
+        cells = getattr(fun, "__closure__", None) or ()
+        for name, cell in zip(code.co_freevars, cells):
+            try:
+                known[id(cell.cell_contents)] = name
+            except ValueError:  # a cell that is still empty
+                continue
+    return [
+        known.get(id(const), f"constant {k + 1}") for k, const in enumerate(traced.jaxpr.consts)
+    ]
