@@ -55,12 +55,18 @@ class _Analysis:
     """Depth in loops, number of uses and height of every node under some roots."""
 
     def __init__(
-        self, roots: Sequence[ir.Expr], level_of: dict[ir.Expr, int], scope: Scope
+        self,
+        roots: Sequence[ir.Expr],
+        level_of: dict[ir.Expr, int],
+        scope: Scope,
+        written: set[str],
     ) -> None:
+        depth = max(level_of.values(), default=0)
         self.order: list[ir.Expr] = []
         self.level: dict[ir.Expr, int] = {}
         self.uses: dict[ir.Expr, int] = {}
         self.user_level: dict[ir.Expr, int] = {}
+        self.unsteady: set[ir.Expr] = set()  # depends on what the statements write
         level, uses, names = self.level, self.uses, scope.names
         stack: list[ir.Expr] = list(reversed(roots))
         while stack:
@@ -77,6 +83,11 @@ class _Analysis:
             own = level_of.get(e, 0)
             for a in args:
                 own = max(own, level[a])
+            if e.kind in ("load", "name") and e.attrs[0] in written:
+                own = depth  # another value in every round
+                self.unsteady.add(e)
+            elif not self.unsteady.isdisjoint(args):
+                self.unsteady.add(e)
             level[e] = own
             self.order.append(e)
             for a in args:
@@ -105,7 +116,7 @@ def schedule(
     if bind_stores is None:
         bind_stores = sum(isinstance(s, ir.Store) for s in statements) > 1
     values = {s.value for s in statements if isinstance(s, ir.Store)} if bind_stores else set()
-    analysis = _Analysis(roots, level_of, scope)
+    analysis = _Analysis(roots, level_of, scope, written_by(statements))
     for root in roots:
         analysis.uses[root] = analysis.uses.get(root, 0) + 1
         analysis.user_level[root] = depth
@@ -127,7 +138,7 @@ def schedule(
             bound = ir.name(scope.fresh(), e.dtype)
             lets[level].append(ir.Let(bound.attrs[0], new))
             new = bound
-            if level == 0:
+            if level == 0 and e not in analysis.unsteady:
                 scope.names[e] = bound
         else:
             height[new] = tall
@@ -144,6 +155,20 @@ def _is_free(e: ir.Expr, is_innermost: bool) -> bool:
         return True
     is_sum = e.kind == "binary" and e.dtype == ir.I64 and e.attrs[0] in ("add", "mul")
     return is_sum and is_innermost and all(not a.args or _is_free(a, True) for a in e.args)
+
+
+def written_by(statements: Sequence[ir.Stmt]) -> set[str]:
+    """Return the buffers and accumulators that some statements change."""
+    names: set[str] = set()
+    for s in statements:
+        match s:
+            case ir.Store(name, _, _) | ir.Set(name, _) | ir.Combine(name, _):
+                names.add(name)
+            case ir.If(_, body, orelse):
+                names |= written_by(body) | written_by(orelse)
+            case ir.For(_, _, body, _):
+                names |= written_by(body)
+    return names
 
 
 def expressions_of(s: ir.Stmt) -> tuple[ir.Expr, ...]:
@@ -187,7 +212,7 @@ def around(loops: Sequence[LoopSpec], body: list[ir.Stmt]) -> list[ir.Stmt]:
     level_of = {loop.index.attrs[0]: n + 1 for n, loop in enumerate(loops)}
     depth = len(loops)
     levels: list[list[ir.Stmt]] = [[] for _ in range(depth + 1)]
-    fixed: set[str] = {s.name for s in body if isinstance(s, ir.Acc)}
+    fixed = {s.name for s in body if isinstance(s, ir.Acc)} | written_by(body)
     for s in body:
         level = depth
         if isinstance(s, ir.Let):
@@ -195,10 +220,10 @@ def around(loops: Sequence[LoopSpec], body: list[ir.Stmt]) -> list[ir.Stmt]:
             for e in ir.walk(s.value):
                 if e.kind == "index":
                     level = max(level, level_of.get(e.attrs[0], 0))
+                elif e.kind in ("name", "load") and e.attrs[0] in fixed:
+                    level = depth
                 elif e.kind == "name":
-                    level = max(
-                        level, depth if e.attrs[0] in fixed else level_of.get(e.attrs[0], 0)
-                    )
+                    level = max(level, level_of.get(e.attrs[0], 0))
             level_of[s.name] = level
         levels[level].append(s)
     inside = levels[depth]

@@ -6,12 +6,15 @@ operators and methods are installed by ``jaxlite.numpy`` at import. ``ArrayImpl`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from jaxlite.errors import AllocationError
 from jaxlite.language import dtypes
 from jaxlite.language.avals import ShapedArray
+from jaxlite.settings import config
 
 Value: TypeAlias = Any  # an Array, a tracer, or something that converts to one
 
@@ -87,3 +90,16 @@ def asarray_eager(value: Any) -> ArrayImpl:
         dtype = dtypes.canonicalize_dtype(np.asarray(value).dtype)
     data = np.array(value, dtype=dtype, order="C", copy=True)
     return ArrayImpl(data, ShapedArray(data.shape, dtype, weak))
+
+
+def check_allocation(name: str, avals: Sequence[ShapedArray]) -> None:
+    """Raise AllocationError if results of ``avals`` would be larger than the settings allow."""
+    limit = config.frame.max_allocation_bytes
+    total = sum(a.nbytes for a in avals)
+    if limit is not None and total > limit:
+        raise AllocationError(
+            f"{name} would allocate {total} bytes for {', '.join(a.str_short() for a in avals)}.\n"
+            f"  The limit is jaxlite.config.max_allocation_bytes = {limit}.\n"
+            "  Fix: work on smaller pieces, or raise the limit with "
+            'jaxlite.config.update("max_allocation_bytes", None).'
+        )

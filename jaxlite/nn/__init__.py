@@ -1,5 +1,4 @@
-"""``jaxlite.nn``: activations, softmax and its kin, attention, initializers; ``jax.nn``'s names
-and signatures.
+"""``jaxlite.nn``: activations, softmax, attention, initializers, as in ``jax.nn``.
 
 Files: ``activations`` (elementwise), ``softmax`` (over an axis), ``one_hot``, ``attention``,
 ``initializers``. Each is a thin composition of ``jaxlite.numpy`` and ``jaxlite.lax``; a rule for

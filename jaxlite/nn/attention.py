@@ -117,7 +117,8 @@ def _check_operands(query: Value, key: Value, value: Value) -> None:
             raise ValueError(f"{name} shape should be {sizes}: but got {x.shape}")
         if x.dtype != key.dtype:
             raise ValueError(
-                f"{name} dtype should be {dtypes.name_of(key.dtype)}, but got {dtypes.name_of(x.dtype)}"
+                f"{name} dtype should be {dtypes.name_of(key.dtype)}, "
+                f"but got {dtypes.name_of(x.dtype)}"
             )
     if not key_heads or query.shape[2] % key_heads:
         raise ValueError(
@@ -140,7 +141,7 @@ def _check_lengths(name: str, lengths: Any, batch: int) -> None:
 def _join_masks(
     sizes: tuple[int, int], mask: Any, is_causal: bool, q_lengths: Any, kv_lengths: Any, window: Any
 ) -> Value | None:
-    """Return all conditions as one mask that broadcasts to ``[b, n, t, s]``; None if there are none."""
+    """Return all conditions as one mask that broadcasts to ``[b, n, t, s]``; None if none."""
     rows, columns = jnp.arange(sizes[0])[:, None], jnp.arange(sizes[1])[None, :]
     masks = [] if mask is None else [mask]
     if is_causal:

@@ -1,5 +1,4 @@
-"""Initial values of parameters. In: how to spread them. Out: a function of a key, a shape and a
-dtype.
+"""Initial values of parameters. In: how to spread them. Out: a function of key, shape, dtype.
 
 Variance scaling keeps the size of signals from layer to layer: variance ``scale / fan`` where the
 fan counts the inputs or outputs of a unit (Glorot and Bengio 2010, He et al. 2015, LeCun et al.
@@ -155,8 +154,9 @@ def _fans(
         default = "in_axis" if in_axis == -2 else "out_axis" if out_axis == -1 else ""
         if default:
             raise ValueError(
-                f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor "
-                f"with default {default}. Must be at least 2D or specify {default} explicitly."
+                f"Can't compute input and output sizes of a {len(shape)}-dimensional weights "
+                f"tensor with default {default}. Must be at least 2D or specify {default} "
+                "explicitly."
             )
     in_size, out_size = _size(shape, in_axis), _size(shape, out_axis)
     batch_size = _size(shape, batch_axis)
@@ -305,7 +305,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
         columns = shape[column_axis]
         rows = math.prod(shape) // columns if columns else 0
         q = random.orthogonal(key, rows, (), dtype, columns)
-        q = q.reshape(tuple(np.delete(shape, column_axis).tolist()) + (columns,))
+        q = q.reshape((*np.delete(shape, column_axis).tolist(), columns))
         return jnp.array(scale, dtype) * jnp.moveaxis(q, -1, column_axis)
 
     return init

@@ -1,4 +1,4 @@
-"""One-hot encoding. In: class indices. Out: an array with one more axis, 1 at the index and 0 elsewhere."""
+"""One-hot encoding. In: class indices. Out: arrays with one more axis, 1 at each index, else 0."""
 
 from __future__ import annotations
 

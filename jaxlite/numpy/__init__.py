@@ -4,9 +4,9 @@ Files, in reading order: ``promotion`` (dtypes and shapes of operands); ``ufuncs
 ``choosing``, ``logic``, ``functions`` (elementwise); ``creation``, ``ranges`` (making arrays);
 ``rearrange``, ``joining``, ``repeating``, ``padding`` (moving elements); ``indexing``, ``at``,
 ``selection`` (parts); ``reductions``, ``cumulative``, ``ignoring_nan``, ``statistics``;
-``products``, ``einstein``, ``diagonals``; ``ordering``, ``sets``; ``polynomials``, ``signal``;
-``scalar_types``, ``viewing``; ``functional``, ``ufunc_objects``; ``show``, ``printing``,
-``operators`` (what arrays can do).
+``products``, ``einstein``, ``diagonals``, ``linalg``; ``ordering``, ``sets``; ``polynomials``,
+``signal``; ``scalar_types``, ``viewing``; ``functional``, ``ufunc_objects``; ``show``,
+``printing``, ``operators`` (what arrays can do).
 
 A name is one short function: check the arguments, promote and broadcast, bind primitives.
 Families of alike functions are tables.
@@ -25,6 +25,7 @@ from jaxlite.numpy import (  # the modules, for their lists of names
     functions,
     ignoring_nan,
     joining,
+    linalg,
     logic,
     ordering,
     padding,
@@ -106,6 +107,7 @@ __all__ = [
     "e",
     "euler_gamma",
     "inf",
+    "linalg",
     "nan",
     "ndarray",
     "newaxis",

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxlite import errors
 from jaxlite.language import dtypes
-from jaxlite.language.array import Array, ArrayImpl, Value, from_numpy
+from jaxlite.language.array import Array, ArrayImpl, Value, check_allocation, from_numpy
 from jaxlite.language.avals import ShapedArray, canonical_shape
 from jaxlite.language.trace import EVAL_TRACE, Tracer, state
 from jaxlite.lax import shapes
@@ -260,9 +260,11 @@ def _filled(name: str, value: int, text: str) -> Callable[..., Value]:
         dims = _shape_of(shape, name)
         kind = dtypes.default_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, name)
         if state.trace is EVAL_TRACE:
+            aval = ShapedArray(dims, kind)
+            check_allocation(name, [aval])
             storage = dtypes.storage_dtype(kind)
             data = np.zeros(dims, storage) if value == 0 else np.ones(dims, storage)
-            return ArrayImpl(data, ShapedArray(dims, kind))
+            return ArrayImpl(data, aval)
         return shapes.full(dims, value, kind)
 
     function.__name__ = function.__qualname__ = name

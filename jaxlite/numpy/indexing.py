@@ -158,7 +158,7 @@ def _bound(value: Any) -> int | None:
 def _slice_text(item: slice) -> str:
     def text(bound: Any) -> str:
         if isinstance(bound, Tracer):
-            return f"{type(bound).__name__}({bound.aval})"
+            return f"{repr(bound).split('(')[0]}({bound.aval})"
         return repr(bound)
 
     return f"slice({text(item.start)}, {text(item.stop)}, {text(item.step)})"

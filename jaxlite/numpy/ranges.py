@@ -11,8 +11,8 @@ import numpy as np
 
 from jaxlite import errors
 from jaxlite.language import dtypes
-from jaxlite.language.array import Array, Value, from_numpy
-from jaxlite.language.avals import canonical_shape
+from jaxlite.language.array import Array, Value, check_allocation, from_numpy
+from jaxlite.language.avals import ShapedArray, canonical_shape
 from jaxlite.language.trace import EVAL_TRACE, Tracer, state
 from jaxlite.lax import elementwise, shapes
 from jaxlite.lax.operands import constant
@@ -96,6 +96,7 @@ def arange(
     if dtypes.kind_of(kind) not in "iufc":
         return shapes.broadcasted_iota(kind, (length,), 0)
     if state.trace is EVAL_TRACE:
+        check_allocation("arange", [ShapedArray((length,), kind)])
         return from_numpy(_sequence_data(first, by, length, kind))
     out = shapes.broadcasted_iota(kind, (length,), 0)
     if by != 1:

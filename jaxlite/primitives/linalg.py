@@ -85,7 +85,7 @@ def _adjoint(x: Value) -> Value:
 
 
 def _like_rows(v: Value, like: Value) -> Value:
-    """Return ``T[*b, n]`` repeated as the rows of ``like``: ``T[*b, m, n]``, in the dtype of ``like``."""
+    """Return ``T[*b, n]`` repeated as the rows of ``like``, in its dtype: ``T[*b, m, n]``."""
     aval = get_aval(like)
     kept = (*range(aval.ndim - 2), aval.ndim - 1)
     return broadcast_in_dim(convert_element_type(v, aval.dtype), aval.shape, kept)
@@ -144,7 +144,7 @@ class Inverse(Factorisation):
 
     name = "inv"
 
-    def results(self, x: ShapedArray) -> ShapedArray:
+    def results(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return ShapedArray(x.shape, x.dtype)
 
     @quiet
@@ -175,7 +175,7 @@ class Cholesky(Factorisation):
 
     name = "cholesky"
 
-    def results(self, x: ShapedArray) -> ShapedArray:
+    def results(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return ShapedArray(x.shape, x.dtype)
 
     @quiet
@@ -231,11 +231,9 @@ class QR(Factorisation):
     name = "qr"
     is_square = False
 
-    def results(
-        self, x: ShapedArray, *, full_matrices: bool, **params: Any
-    ) -> tuple[ShapedArray, ShapedArray]:
+    def results(self, x: ShapedArray, **params: Any) -> tuple[ShapedArray, ShapedArray]:
         *batch, m, n = x.shape
-        k = m if full_matrices else min(m, n)
+        k = m if params["full_matrices"] else min(m, n)
         return ShapedArray((*batch, m, k), x.dtype), ShapedArray((*batch, k, n), x.dtype)
 
     @quiet
@@ -247,8 +245,8 @@ class QR(Factorisation):
         *_, m, n = get_aval(x).shape
         if m < n or (full_matrices and m != n):
             raise NotImplementedError(
-                "Unimplemented case of QR decomposition derivative: it exists for full_matrices=False "
-                "and matrices with at least as many rows as columns."
+                "Unimplemented case of QR decomposition derivative: "
+                "it exists for full_matrices=False and at least as many rows as columns."
             )
         r_inverse, q_h = inv_p.bind(r), _adjoint(q)
 
@@ -274,10 +272,10 @@ class SVD(Factorisation):
     is_square = False
     jvp = absent("Differentiation rule", "take eigh of the Hermitian product instead")
 
-    def results(self, x: ShapedArray, *, full_matrices: bool, **params: Any) -> Any:
+    def results(self, x: ShapedArray, **params: Any) -> Any:
         *batch, m, n = x.shape
         k = min(m, n)
-        rows, columns = (m, n) if full_matrices else (k, k)
+        rows, columns = (m, n) if params["full_matrices"] else (k, k)
         return (
             ShapedArray((*batch, k), dtypes.to_real_dtype(x.dtype)),
             ShapedArray((*batch, m, rows), x.dtype),

@@ -3,16 +3,15 @@
 XLA's CPU kernels fuse ``x * y + z`` into one instruction that rounds once, and compute float32
 functions by polynomials with such instructions (logarithms: Moshier's Cephes, ``logf.c`` and
 ``log1p.c``). Random numbers are made from these, and should be the same numbers. The formulas are
-written once, for two
-algebras: NumPy arrays and kernel IR. A product of float32 numbers is exact in float64, so one
-rounding is two casts.
+written once, for two algebras: NumPy arrays and kernel IR. A product of float32 numbers is exact
+in float64, so one rounding is two casts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -61,7 +60,7 @@ class Algebra(Protocol):
         """Return the square root."""
 
     def frexp(self, x: Any) -> tuple[Any, Any]:
-        """Return mantissa in [1/2, 1) and exponent, both as floats; ``x`` is positive and normal."""
+        """Return mantissa in [1/2, 1) and exponent, as floats; ``x`` is positive and normal."""
 
     def power_of_two(self, n: Any) -> Any:
         """Return ``2**n`` for whole n from -127 (giving 0) to 128 (giving infinity)."""
@@ -114,7 +113,7 @@ class OnArrays:
         return mantissa, exponent.astype(self.dtype)
 
     def power_of_two(self, n: Any) -> Any:
-        return ((n.astype(np.int32) + 127) << 23).view(np.float32)
+        return np.left_shift(n.astype(np.int32) + 127, 23).view(_F32)
 
     def floor(self, x: Any) -> Any:
         return np.floor(x)
@@ -143,7 +142,7 @@ class OnScalars:
 
     def fma(self, x: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
         if self.dtype == _F64:
-            return _dekker_fma(self, x, y, z)
+            return cast("ir.Expr", _dekker_fma(self, x, y, z))
         wide = [_widened(e) for e in (x, y, z)]
         return ir.cast(ir.binary("add", ir.binary("mul", wide[0], wide[1]), wide[2]), _F32)
 
@@ -223,7 +222,8 @@ _LOG = (
 )
 #: log(1 + x) = x - x**2 / 2 + x**3 P(x) / Q(x) for |x| < sqrt(2) - 1, highest power first.
 _LOG1P_P = (
-    4.5270000862445199635e-5, 4.9854102823193375972e-1, 6.5787325942061044846, 2.9911919328553073277e1,
+    4.5270000862445199635e-5, 4.9854102823193375972e-1, 6.5787325942061044846,
+    2.9911919328553073277e1,
     6.0949667980987787057e1, 5.7112963590585538103e1, 2.0039553499201281259e1,
 )
 _LOG1P_Q = (
@@ -237,7 +237,7 @@ _TINY = float(np.finfo(np.float32).tiny)
 
 
 def log_float32(a: Algebra, x: Any) -> Any:
-    """Return the natural logarithm; -inf at 0 and below the normal numbers, NaN for negative ``x``."""
+    """Return the logarithm; -inf at 0 and below the normal numbers, NaN for negative ``x``."""
     is_tiny = a.less(x, a.number(_TINY))
     mantissa, exponent = a.frexp(a.select(is_tiny, a.number(1), x))
     # Move the mantissa from [1/2, 1) to [sqrt(1/2), sqrt(2)), less 1.
@@ -346,7 +346,7 @@ class Fma(NaryElementwise):
 
 
 class Float32Formula:
-    """Replaces the value of a function in float32 (and in half precision, which is computed in it)."""
+    """Replaces the value of a function in float32, and in half precision: computed in float32."""
 
     formula: Any
 
@@ -404,7 +404,7 @@ def cephes_exp(x: Value) -> Value:
 
 
 def cephes_log(x: Value) -> Value:
-    """Return the natural logarithm: ``T[*s] -> T[*s]``; for float32 bit for bit as JAX on the CPU."""
+    """Return the logarithm: ``T[*s] -> T[*s]``; for float32 bit for bit as JAX on the CPU."""
     return cephes_log_p.bind(x)
 
 
@@ -414,6 +414,7 @@ def cephes_log1p(x: Value) -> Value:
 
 
 __all__ = [
-    "Algebra", "Float32Formula", "OnArrays", "OnScalars", "cephes_exp", "cephes_exp_p", "cephes_log", "cephes_log1p", "cephes_log1p_p", "cephes_log_p",
+    "Algebra", "Float32Formula", "OnArrays", "OnScalars", "cephes_exp", "cephes_exp_p",
+    "cephes_log", "cephes_log1p", "cephes_log1p_p", "cephes_log_p",
     "erf_float32", "exp_float32", "fma", "fma_p", "horner", "log1p_float32", "log_float32",
 ]  # fmt: skip

@@ -1,5 +1,4 @@
-"""What the distributions ask of their arguments. In: what the user wrote. Out: dtypes, shapes,
-arrays; or the error.
+"""Arguments of the distributions. In: what the user wrote. Out: dtypes, shapes, arrays; errors.
 
 A distribution's ``shape`` is the shape of the whole result; its parameters broadcast to it.
 ``None`` means "the shape that the parameters have together".
@@ -28,7 +27,7 @@ _KIND_WORDS = {"f": "a float", "fc": "a float or complex", "iu": "an int", "u": 
 
 
 def choose_dtype(dtype: Any, name: str, kinds: str = "f") -> Any:
-    """Return the canonical dtype of the samples of distribution ``name``; None is the default float or int.
+    """Return the canonical dtype of the samples of ``name``; None is the default float or int.
 
     Raises:
         ValueError: the dtype is of another kind than ``kinds`` allows ("f", "fc", "iu" or "u").
@@ -40,7 +39,8 @@ def choose_dtype(dtype: Any, name: str, kinds: str = "f") -> Any:
     wanted = dtypes.as_dtype(dtype)
     if dtypes.kind_of(wanted) not in kinds:
         raise ValueError(
-            f"dtype argument to `{name}` must be {_KIND_WORDS[kinds]} dtype, got {dtypes.name_of(wanted)}"
+            f"dtype argument to `{name}` must be {_KIND_WORDS[kinds]} dtype, "
+            f"got {dtypes.name_of(wanted)}"
         )
     return dtypes.requested_dtype(dtype, name)
 
@@ -63,7 +63,7 @@ def plain_shape(shape: Any) -> Shape:
 
 
 def choose_shape(name: str, shape: Any, *parameter_shapes: Shape) -> Shape:
-    """Return the shape of the samples: ``shape``, or what the parameters broadcast to if it is None.
+    """Return the shape of the samples: ``shape``, or that of the parameters if it is None.
 
     Raises:
         ValueError: the parameters do not broadcast to ``shape``.
@@ -74,9 +74,9 @@ def choose_shape(name: str, shape: Any, *parameter_shapes: Shape) -> Shape:
     together = tuple(lax.broadcast_shapes(wanted, *parameter_shapes))
     if together != wanted:
         raise ValueError(
-            f"{name} parameter shapes must be broadcast-compatible with shape argument, and the result of "
-            f"broadcasting the shapes must equal the shape argument, but got result {together} for "
-            f"shape argument {wanted}."
+            f"{name} parameter shapes must be broadcast-compatible with shape argument, and the "
+            f"result of broadcasting the shapes must equal the shape argument, but got result "
+            f"{together} for shape argument {wanted}."
         )
     return wanted
 
@@ -108,6 +108,7 @@ def check_one_device(out_sharding: Any, name: str) -> None:
     """
     if out_sharding is not None:
         raise NotImplementedError(
-            f"{name}: out_sharding={out_sharding!r} is not supported; jaxlite places arrays on one device.\n"
+            f"{name}: out_sharding={out_sharding!r} is not supported; "
+            "jaxlite places arrays on one device.\n"
             "  Fix: leave out_sharding out."
         )

@@ -1,5 +1,4 @@
-"""The distributions that others are made of. In: a key. Out: uniform, normal, integer and
-truth-valued samples.
+"""What distributions are made of. In: a key. Out: uniform, normal, integer and bool samples.
 
 A uniform float is random mantissa bits behind the exponent of 1, minus 1: all multiples of 2^-23
 in [0, 1) are equally likely. ``uniform`` and ``normal`` equal JAX's numbers bit for bit.
@@ -111,7 +110,7 @@ def uniform_between(key: Value, shape: Shape, dtype: Any, low: Value, high: Valu
 
 
 def _product_rounds(low: Value, high: Value, dtype: Any) -> bool:
-    """Return whether rounding once in ``u * (high - low) + low``, as JAX's kernels do, may matter."""
+    """Return whether one rounding in ``u * (high - low) + low``, as in JAX, may matter."""
     if dtype.name not in ("float32", "float64"):
         return False
     lows, highs = _known_value(low), _known_value(high)
@@ -197,7 +196,7 @@ def truncated_normal(
     Example:
         >>> import jaxlite
         >>> truncated_normal(jaxlite.random.key(0), -1.0, 1.0, (2,))
-        Array([0.86..., 0.93...], dtype=float32)
+        Array([0.8618594, 0.9412883], dtype=float32)
     """
     check_one_device(out_sharding, "truncated_normal")
     typed, _ = to_key(key, "truncated_normal")

@@ -1,5 +1,4 @@
-"""Continuous distributions by transformation. In: uniform and normal samples. Out: samples of the
-distribution.
+"""Continuous distributions by transformation. In: uniform and normal samples. Out: samples.
 
 Each function applies the inverse of the distribution function (or another exact map) to the basic
 samples, in JAX's order of operations, and is differentiable in its parameters.

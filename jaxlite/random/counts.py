@@ -71,7 +71,7 @@ def poisson(
 
 
 def _poisson_knuth(key: Value, lam: Value, dtype: Any) -> Value:
-    """Count uniform factors until their product falls below ``exp(-lam)`` (Knuth, TAOCP 2, 3.4.1)."""
+    """Count uniform factors until their product is below ``exp(-lam)`` (Knuth, TAOCP 2, 3.4.1)."""
 
     def draw(state: tuple[Value, ...]) -> tuple[Value, ...]:
         k, key, log_product = state
@@ -125,7 +125,7 @@ _LANCZOS = (
 
 
 def _log_factorial(k: Value) -> Value:
-    """Return ``log(k!)`` for k >= 0, with the rounding of JAX's ``lgamma``: it decides what is accepted."""
+    """Return ``log(k!)``, k >= 0, rounded as JAX's ``lgamma``: it decides what is accepted."""
     total = jnp.full_like(k, 0.999999999999809932277)
     for i, c in enumerate(_LANCZOS):
         total = total + np.asarray(c, k.dtype) / (k + (i + 1.0))
@@ -191,7 +191,7 @@ def _binomial_samples(key: Value, n: Value, p: Value) -> Value:
 
 
 def _binomial_inversion(key: Value, n: Value, p: Value) -> Value:
-    """Count successes by the geometric numbers of trials between them (Devroye 1986, section X.4.3)."""
+    """Count successes by the geometric number of trials between them (Devroye 1986, X.4.3)."""
     log_fail = cephes_log1p(-p).astype(n.dtype)
 
     def draw(state: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -1,5 +1,4 @@
-"""Choices and orders. In: a key, weights, arrays. Out: categories, permutations, samples of array
-elements.
+"""Choices and orders. In: a key, weights, arrays. Out: categories, permutations, elements.
 
 A permutation sorts by random 32-bit words, several times over if there are many elements (so that
 ties stay unlikely); a category is the argmax of the logits plus Gumbel noise.
@@ -61,7 +60,7 @@ def _shuffle(key: Value, x: Value, axis: int) -> Value:
 def permutation(
     key: Value, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
 ) -> Value:
-    """Return ``x`` with its elements along ``axis`` in random order, or a random order of ``range(x)``.
+    """Return ``x`` with ``axis`` in random order, or ``range(x)`` in random order.
 
     Args:
         key: ``key<fry>[]`` or ``uint32[2]``.
@@ -135,8 +134,8 @@ def choice(
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and n_draws > n_elements:
         raise ValueError(
-            f"Cannot take a larger sample (size {n_draws}) than population (size {n_elements}) when "
-            "'replace=False'"
+            f"Cannot take a larger sample (size {n_draws}) than population (size {n_elements}) "
+            "when 'replace=False'"
         )
     if p is not None:
         p = _check_weights(p, n_elements)

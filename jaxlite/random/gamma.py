@@ -1,9 +1,9 @@
 """The gamma distribution and those made from it. In: a key, concentrations. Out: samples.
 
-Marsaglia and Tsang (2000): for a >= 1 accept ``d * v`` with ``d = a - 1/3``, ``v = (1 + x / sqrt(9
-d))**3`` and x normal; for a < 1 sample a + 1 and multiply by ``u**(1/a)``. Every sample has a key
-of its own, so that its numbers do not depend on how often its neighbours are rejected.
-Derivatives: implicit reparametrisation (Figurnov, Mohamed and Mnih 2018).
+Marsaglia and Tsang (2000): for a >= 1 accept ``d * v`` with ``d = a - 1/3``, ``v = (1 + c x)**3``,
+``c = 1 / sqrt(9 d)`` and x normal; for a < 1 sample a + 1 and multiply by ``u**(1/a)``. Every
+sample has a key of its own, so that its numbers do not depend on how often its neighbours are
+rejected. Derivatives: implicit reparametrisation (Figurnov, Mohamed and Mnih 2018).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _gamma(key: Value, a: Any, shape: Any, dtype: Any, out_sharding: Any, log_sp
 
 
 def gamma_samples(key: Value, a: Value, shape: Shape, log_space: bool) -> Value:
-    """Return gamma samples (or their logarithms) from a typed key; ``a`` broadcasts to ``shape``."""
+    """Return gamma samples (or their logarithms); ``a`` broadcasts to ``shape``."""
     keys = threefry.random_split(key, shape=(math.prod(shape),)).reshape(shape)
     return _differentiable_gamma(log_space, keys, jnp.broadcast_to(a, shape))
 
@@ -159,15 +159,15 @@ def _positive_roots(keys: Value, c: Value) -> tuple[Value, Value]:
     """Return normal x with ``1 + c x > 0``, and that."""
 
     def draw(state: tuple[Value, ...]) -> tuple[Value, ...]:
-        keys, x, root = state
+        keys, _, root = state
         next_keys, x_keys = split_key(keys)
         new_x = standard_normal(x_keys, (), c.dtype)
         new = (next_keys, new_x, fma(new_x, c, jnp.ones_like(c)))
         return tuple(jnp.where(root <= 0, b, a) for a, b in zip(state, new, strict=True))
 
     start = (keys, jnp.zeros_like(c), jnp.full_like(c, -1))
-    _, x, root = lax.while_loop(lambda state: jnp.any(state[2] <= 0), draw, start)
-    return x, root
+    _, normals, roots = lax.while_loop(lambda state: jnp.any(state[2] <= 0), draw, start)
+    return normals, roots
 
 
 def beta(
@@ -309,7 +309,7 @@ def f(
     *,
     out_sharding: Any = None,
 ) -> Value:
-    """Return samples of the F distribution: the ratio of two chi-square samples per degree of freedom.
+    """Return samples of the F distribution: a ratio of chi-square samples per degree of freedom.
 
     Args:
         key: ``key<fry>[]`` or ``uint32[2]``.
@@ -340,7 +340,7 @@ def f(
 def generalized_normal(
     key: Value, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None
 ) -> Value:
-    """Return samples of the generalised normal distribution, density proportional to ``exp(-|x|**p)``.
+    """Return samples of the generalised normal distribution, density ``~ exp(-|x|**p)``.
 
     Args:
         key: ``key<fry>[]`` or ``uint32[2]``.

@@ -104,7 +104,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Value:
     return threefry.random_seed(seed)
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Value:  # noqa: N802 (JAX's name)
+def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
     """Return a raw random key ``uint32[2]`` made from ``seed``, as older programs use; see ``key``.
 
     Example:
@@ -151,7 +151,8 @@ def _check_data(data: Any) -> Value:
         raise TypeError(f"{what} key_data.ndim >= 1; got ndim={data.ndim}")
     if data.shape[-1:] != (2,):
         raise TypeError(
-            f"{what} key_data.shape to end with (2,); got shape={data.shape} for impl={_IMPLEMENTATION}"
+            f"{what} key_data.shape to end with (2,); got shape={data.shape} "
+            f"for impl={_IMPLEMENTATION}"
         )
     if data.dtype != np.uint32:
         raise TypeError(f"{what} key_data.dtype = uint32; got dtype={dtypes.name_of(data.dtype)}")
@@ -181,13 +182,13 @@ def key_impl(keys: Value) -> str:
 
 
 def to_key(key: Any, name: str) -> tuple[Value, bool]:
-    """Return the typed key for ``key`` and whether it was raw; errors speak of function ``name``."""
+    """Return the typed key for ``key`` and whether it was raw; errors speak of ``name``."""
     raw = not is_key_array(key)
     typed = threefry.random_wrap(_check_data(key)) if raw else key
     if typed.ndim:
         raise ValueError(
-            f"{name} accepts a single key, but was given a key array of shape {tuple(key.shape)} != (). "
-            "Use jax.vmap for batching."
+            f"{name} accepts a single key, but was given a key array of shape {tuple(key.shape)} "
+            "!= (). Use jax.vmap for batching."
         )
     if raw and config.frame.legacy_prng_key != "allow":
         if config.frame.legacy_prng_key == "error":

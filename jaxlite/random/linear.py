@@ -1,4 +1,4 @@
-"""Distributions of vectors and matrices that need linear algebra. In: a key, a covariance. Out: samples."""
+"""Vectors and matrices by linear algebra. In: a key, a covariance. Out: samples."""
 
 from __future__ import annotations
 

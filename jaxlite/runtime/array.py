@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxlite.errors import AllocationError
 from jaxlite.language import dtypes
-from jaxlite.language.array import ArrayImpl
+from jaxlite.language.array import ArrayImpl, check_allocation
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import Primitive, as_tuple
 from jaxlite.language.trace import Evaluator, install_evaluator, to_concrete
@@ -50,26 +49,13 @@ class HostEvaluator(Evaluator):
         """Return the results as arrays of exactly the predicted types."""
         arrays = [a if type(a) is ArrayImpl else to_concrete(a) for a in args]
         avals = predict(primitive, tuple([a.aval for a in arrays]), params)
-        limit = config.frame.max_allocation_bytes
-        if limit is not None:
-            check_allocation(primitive.name, avals, limit)
+        if config.frame.max_allocation_bytes is not None:
+            check_allocation(primitive.name, avals)
         outs = as_tuple(primitive.impl(np, *[a._data for a in arrays], **params))
         results = tuple([wrap(o, a) for o, a in zip(outs, avals, strict=True)])
         if config.debug_nans or config.debug_infs:
             check_finite(primitive.name, results)
         return results
-
-
-def check_allocation(name: str, avals: Sequence[ShapedArray], limit: int) -> None:
-    """Raise AllocationError if the results would be larger than allowed."""
-    total = sum(a.nbytes for a in avals)
-    if total > limit:
-        raise AllocationError(
-            f"{name} would allocate {total} bytes for {', '.join(a.str_short() for a in avals)}.\n"
-            f"  The limit is jaxlite.config.max_allocation_bytes = {limit}.\n"
-            "  Fix: work on smaller pieces, or raise the limit with "
-            'jaxlite.config.update("max_allocation_bytes", None).'
-        )
 
 
 def wrap(data: Any, aval: ShapedArray) -> ArrayImpl:

@@ -19,8 +19,10 @@ from jaxlite.primitives.convert import convert_element_type
 from jaxlite.primitives.cumulative import cummax, cumprod, cumsum
 from jaxlite.primitives.dot import dot_general
 from jaxlite.primitives.elementwise import exp, tanh
+from jaxlite.primitives.indexing import ScatterDimensionNumbers
 from jaxlite.primitives.joining import concatenate, pad
 from jaxlite.primitives.reduction import reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum
+from jaxlite.primitives.scatter import scatter_add
 from jaxlite.primitives.shape import broadcast_in_dim, broadcasted_iota, reshape, rev, transpose
 from jaxlite.primitives.slicing import dynamic_slice, dynamic_update_slice
 from jaxlite.primitives.slicing import slice as slice_
@@ -28,6 +30,7 @@ from jaxlite.primitives.trigonometric import cos, sin
 from tests.compiler.programs import check_stages, f32, make_program, staged
 
 F32 = np.float32
+ROWS_OF_VECTOR = ScatterDimensionNumbers((), (0,), (0,))
 X = f32(8, 16)
 I3 = np.int32(3)
 Case = tuple[Callable[..., Sequence[Any]], tuple[Any, ...]]
@@ -168,9 +171,14 @@ INDEX_MAPS: dict[str, Case] = {
         ],
         (X, f32(2, 3)),
     ),
+    "add to one place": (
+        lambda x, u: [scatter_add(x, np.zeros((9, 1), np.int32), u, ROWS_OF_VECTOR)],
+        (f32(3), f32(9)),
+    ),
     "cumsum": (lambda x: [cumsum(mul(x, x), 1, False)], (X,)),
     "cumsum down, reversed": (lambda x: [neg(cumsum(x, 0, True))], (X,)),
     "cumprod in the middle": (lambda x: [cumprod(x, 1, False)], (f32(3, 4, 5),)),
+    "cumsum of one value": (lambda x: [cumsum(along(exp(x), (3,)), 0, False)], (F32(2),)),
     "cummax": (lambda x: [cummax(x, 0, True)], (f32(30),)),
     "cumsum of bfloat16": (
         lambda x: [cumsum(x, 0, False)],

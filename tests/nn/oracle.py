@@ -29,7 +29,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 def check(
     call: Callable[[Any], Any], *args: Any, tolerance: float | None = None, weak: bool = True
 ) -> None:
-    """``call(library, *args)`` gives the same on both: dtype, weak type, shape, numbers; or the same error."""
+    """``call(library, *args)`` gives the same on both: type, shape, numbers, or error."""
     ours = outcome(lambda: call(jaxlite, *args))
     theirs = outcome(lambda: call(jax, *args))
     if isinstance(theirs, Exception):

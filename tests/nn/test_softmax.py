@@ -24,7 +24,14 @@ AXES = [0, 1, -1, None, (0, 1)]
 @pytest.mark.parametrize("name", NAMES)
 def test_values(name, axis, where):
     for x in (ROWS, TAME.astype(np.int8)):
-        check(lambda lib, x=x: getattr(lib.nn, name)(lib.numpy.asarray(x), axis=axis, where=where))
+        if name == "standardize":  # infinities differ by the rounding of inf - inf
+            x = TAME.astype(x.dtype)
+        # The oracle's rsqrt is an approximation.
+        tolerance = 2e-5 if name == "standardize" else None
+        check(
+            lambda lib, x=x: getattr(lib.nn, name)(lib.numpy.asarray(x), axis=axis, where=where),
+            tolerance=tolerance,
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""Continuous distributions equal JAX's numbers: exactly, but where a case says by how many last places not."""
+"""Continuous distributions equal JAX's numbers, but for the last places that a case allows."""
 
 import ml_dtypes
 import numpy as np

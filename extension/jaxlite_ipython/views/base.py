@@ -86,7 +86,8 @@ class View:
             if self._canvas is None:
                 self._canvas = self._draw()
             try:
-                return render(self._canvas.dot(), "png", dpi=dpi)
+                # A pixel of the picture is 1/96 inch; Graphviz takes it for 1/72.
+                return render(self._canvas.dot(), "png", dpi=dpi * 72 // 96)
             except RenderTimeout:
                 if not self._coarser():
                     return None

@@ -18,7 +18,6 @@ from jaxlite_ipython.views.palette import (
     LANE,
     LINE,
     PAPER,
-    PURPLE,
 )
 from jaxlite_ipython.views.router import Arrow, head
 from jaxlite_ipython.views.shapes import draw_shape
@@ -68,6 +67,9 @@ def draw_lanes(
     _header(canvas, title, summary)
     for k, (band, caption) in enumerate(zip(layout.bands, captions, strict=True)):
         _band(canvas, band, caption, top, f"{prefix}-lane{k}")
+    for band in layout.bands:
+        y = top + band.y + band.h
+        canvas.line((1, y), (canvas.width - 1, y), Pen("none", LINE))
     for arrow in arrows:
         _arrow(canvas, arrow, top, prefix)
     numbers = {id(lane): k + 1 for k, lane in enumerate(graph.lanes)}
@@ -94,7 +96,6 @@ def _band(canvas: Canvas, band: Band, caption: str, top: float, name: str) -> No
     y, h = top + band.y, band.h
     if band.kind == "line":
         canvas.rect(1, y, canvas.width - 2, h, Pen(LANE))
-    canvas.line((1, y + h), (canvas.width - 1, y + h), Pen("none", LINE))
     n_lines = max(len(band.code), 1)
     middle = y + h / 2
     first = middle - (n_lines * CODE_LINE + 19) / 2 + 13
@@ -134,6 +135,8 @@ def _box(canvas: Canvas, box: Box, top: float, prefix: str, lane: str) -> None:
     canvas.text((middle, y + 18), box.label, 13, bold=True, anchor="middle", fill=ink)
     canvas.text((middle, y + 33), box.type, 10.5, mono=True, anchor="middle", fill=DIM)
     if box.note:
+        width = text_width(box.note, 10.5) + 4
+        canvas.rect(box.middle - width / 2, y + BOX_HEIGHT + 4, width, 13, Pen(LANE))
         canvas.text((box.middle, y + BOX_HEIGHT + 14), box.note, 10.5, anchor="middle", fill=DIM)
     canvas.close_group()
 
@@ -173,5 +176,3 @@ def _legend(canvas: Canvas, graph: OpGraph, y: float) -> None:
     if x + text_width(text, 12) < canvas.width - 16:
         canvas.text((canvas.width - 16, y + 22.5), text, 12, fill=DIM, anchor="end")
 
-
-PANEL_COLOURS = (GREEN, PURPLE)

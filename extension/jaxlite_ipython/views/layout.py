@@ -279,7 +279,7 @@ def _stack(
 ) -> None:
     """Add a band below the others and give its rows their height."""
     is_end = kind != "line"
-    pad = 16.0 if is_end else (18.0 if is_tight else 32.0)
+    pad = 16.0 if is_end else (18.0 if is_tight else 28.0)
     between = 14.0 if is_end else (34.0 if is_tight else 46.0)
     y = layout.height + pad
     filled = [row for row in rows if row]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from jaxlite_ipython.views.canvas import Cubic, Point
 from jaxlite_ipython.views.layout import BOX_HEIGHT, Box, Layout
-from jaxlite_ipython.views.op_graph import Node, OpGraph
+from jaxlite_ipython.views.op_graph import OpGraph
 
 __all__ = ["Arrow", "LayoutTimeout", "route"]
 
@@ -78,6 +78,7 @@ class _Channels:
         self.blocked = [
             [(b.x - MARGIN, b.x + b.w + MARGIN) for b in row] for row in layout.rows
         ]
+        self.crossed = [_arrow_gaps(row) for row in layout.rows]
         self.taken: list[tuple[int, int, float, int]] = []
 
     def choose(self, arrow: Arrow) -> float | None:
@@ -95,9 +96,17 @@ class _Channels:
             for r0, r1, x, source in self.taken
             if r0 < high and low < r1 and source != id(arrow.source)
         ]
-        x = _nearest(ends, walls, others, self.left, self.right)
+        crossed = [gap for row in range(low + 1, high) for gap in self.crossed[row]]
+        x = _nearest(ends, walls, [*others, *crossed], self.left, self.right)
         self.taken.append((low, high, x, id(arrow.source)))
         return x
+
+
+def _arrow_gaps(row: Sequence[Box]) -> list[tuple[float, float]]:
+    """Return the gaps of a row that a straight arrow crosses."""
+    return [
+        (a.x + a.w, b.x) for a, b in zip(row, row[1:], strict=False) if a.node in b.node.reads
+    ]
 
 
 def _nearest(
@@ -116,7 +125,7 @@ def _nearest(
         if any(lo < x < hi for lo, hi in hard):
             continue
         cost = abs(x - ends[0]) + 1.4 * abs(x - ends[1])
-        cost += 40.0 * sum(lo < x < hi for lo, hi in others)
+        cost += 60.0 * sum(lo < x < hi for lo, hi in others)
         if cost < best_cost:
             best, best_cost = x, cost
     return best
@@ -235,8 +244,3 @@ def head(arrow: Arrow) -> list[Point]:
         point,
         (back[0] + uy * half, back[1] - ux * half),
     ]
-
-
-def unread(graph: OpGraph) -> list[Node]:
-    """Return inputs and operations that nothing reads."""
-    return [n for n in graph.nodes if not n.is_used]

@@ -18,7 +18,7 @@ from jaxlite_ipython.views.lane_dot import lane_dot
 from jaxlite_ipython.views.lane_picture import Bar, Panel, draw_lanes
 from jaxlite_ipython.views.lane_text import lane_text, op_data
 from jaxlite_ipython.views.layout import lay_out
-from jaxlite_ipython.views.op_graph import Node, OpGraph, build_graph
+from jaxlite_ipython.views.op_graph import OpGraph, build_graph
 from jaxlite_ipython.views.palette import GREEN, PURPLE
 from jaxlite_ipython.views.router import LayoutTimeout, route
 from jaxlite_ipython.views.source_lines import Lane
@@ -119,7 +119,7 @@ class TraceView(View):
         lanes = sorted((x for x in graph.lanes if x.flops), key=lambda x: -x.flops)[:3]
         total = graph.flops or 1.0
         work = tuple(
-            Bar(lane.text, f"{100 * lane.flops / total:.0f} % of FLOP", lane.flops / lanes[0].flops)
+            Bar(lane.text, f"{_percent(lane.flops / total)} of FLOP", lane.flops / lanes[0].flops)
             for lane in lanes
         )
         ops = [n for n in graph.nodes if n.is_op]
@@ -229,6 +229,5 @@ def _base(file: str) -> str:
     return file.replace("\\", "/").rpartition("/")[2]
 
 
-def made_by(node: Node) -> str:
-    """Return the name of what an output is made from."""
-    return ", ".join(s.name for s in node.reads)
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.005 else "< 1 %"
