@@ -209,6 +209,13 @@ class RecompileError(JaxliteError, RuntimeError):
     code = "JL030"
 
 
+class MissingPartError(JaxliteError, ImportError):
+    """A package that this operation needs is not installed or cannot be imported.
+
+    The message names it and the command that mends it; ``jaxlite doctor`` lists all parts.
+    """
+
+
 class AllocationError(JaxliteError, MemoryError):
     """A result would be larger than ``jaxlite.config.max_allocation_bytes`` or than the memory."""
 

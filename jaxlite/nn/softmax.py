@@ -123,7 +123,7 @@ def logsumexp(
 
     Example:
         >>> logsumexp(jnp.array([1000.0, 1000.0]))
-        Array(1000.6931, dtype=float32)
+        Array(1000.6932, dtype=float32)
     """
     a = as_floats(a, "logsumexp")
     if b is not None:

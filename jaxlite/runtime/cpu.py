@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from jaxlite.errors import KernelCompileError
+from jaxlite.errors import KernelCompileError, MissingPartError
 from jaxlite.kernel_ir.program import Program
 from jaxlite.kernel_ir.target import ENTRY, Target
 from jaxlite.runtime import disk_cache, host_call, launch, library, platform
@@ -55,7 +55,14 @@ class Compiler:
     """LLVM for this process."""
 
     def __init__(self) -> None:
-        self.llvm = llvm = importlib.import_module("llvmlite.binding")
+        try:
+            self.llvm = llvm = importlib.import_module("llvmlite.binding")
+        except ImportError as error:
+            raise MissingPartError(
+                f"jit compiles with llvmlite, which cannot be imported: {error}.\n"
+                "  Fix: pip install --upgrade llvmlite (jaxlite doctor shows all parts); until then, "
+                "jaxlite.disable_jit() runs everything without compiling."
+            ) from error
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self.cpu: str = llvm.get_host_cpu_name()

@@ -29,8 +29,8 @@ WITH_PARAMETER = [
     "x",
     [
         VALUES,
-        VALUES.astype(np.float16),
-        VALUES.astype(ml_dtypes.bfloat16),
+        pytest.param(VALUES.astype(np.float16), marks=pytest.mark.slow),
+        pytest.param(VALUES.astype(ml_dtypes.bfloat16), marks=pytest.mark.slow),
         np.int32([-2, 0, 3, 6]),
         1.5,
         2,

@@ -31,7 +31,11 @@ def draw(lib, name, shape, *dtype, factory=(), **kwargs):
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (2, 3, 3), (0, 3), (3,)])
-@pytest.mark.parametrize("name", [*SCALED, *PLAIN])
+@pytest.mark.parametrize(
+    "name",
+    ["lecun_normal", "glorot_uniform", *PLAIN]
+    + [pytest.param(name, marks=pytest.mark.slow) for name in SCALED],
+)
 def test_numbers(name, shape):
     with full_jax():
         check(lambda lib: draw(lib, name, shape))
@@ -46,6 +50,7 @@ def test_dtypes(name, dtype):
 
 @pytest.mark.parametrize("mode", ["fan_in", "fan_out", "fan_avg", "fan_geo_avg", "x"])
 @pytest.mark.parametrize("distribution", ["truncated_normal", "normal", "uniform", "x"])
+@pytest.mark.slow
 @pytest.mark.parametrize("kwargs", [{}, {"in_axis": (0, 1)}, {"batch_axis": 0}])
 def test_variance_scaling(mode, distribution, kwargs):
     factory = (1.7, mode, distribution)

@@ -16,7 +16,7 @@ ROWS = np.float32(
 TAME = np.float32([[1, 2, 3], [0.5, -1, 4], [0, 0, 0], [-3, 1, 2], [7, 7, 9], [1, -1, 0.1]])
 MASK = np.array([[1, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 1], [1, 1, 1], [0, 1, 1]], bool)
 NAMES = ["softmax", "log_softmax", "logsumexp", "logmeanexp", "standardize"]
-AXES = [0, 1, -1, None, (0, 1)]
+AXES = [1, None, *(pytest.param(axis, marks=pytest.mark.slow) for axis in (0, -1, (0, 1)))]
 
 
 @pytest.mark.parametrize("where", [None, MASK], ids=["all", "some"])

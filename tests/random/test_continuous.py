@@ -17,7 +17,9 @@ HALF = {("logistic", F16): 24, ("gumbel", F16): 16, ("maxwell", BF16): 2}
 OTHER = {"cauchy": 4, "maxwell": 2}
 
 
-@pytest.mark.parametrize("dtype", [None, F16, BF16])
+@pytest.mark.parametrize(
+    "dtype", [None, *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in (F16, BF16))]
+)
 @pytest.mark.parametrize("name", PLAIN)
 def test_without_parameters(name, dtype):
     check(name, (N,), dtype, within=HALF.get((name, dtype), OTHER.get(name, 0)))
@@ -27,6 +29,7 @@ def test_gumbel_of_high_resolution():
     check("gumbel", (N,), mode="high")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "args", "within"),
     [
@@ -44,6 +47,7 @@ def test_with_parameters(name, args, within):
     check(name, *map(int, args), (3,), within=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "args"),
     [

@@ -68,7 +68,7 @@ def test_choice(args, kwargs):
         {"mode": "high"},
     ],
 )
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float16, marks=pytest.mark.slow)])
 def test_categorical(kwargs, dtype):
     check("categorical", LOGITS.astype(dtype), **kwargs)
 

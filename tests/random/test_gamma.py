@@ -12,12 +12,15 @@ pytestmark = pytest.mark.jax_oracle
 N = 307
 
 
-@pytest.mark.parametrize("a", [0.001, 0.3, 1.0, 2.5, 100.0])
+@pytest.mark.parametrize(
+    "a", [0.3, *(pytest.param(a, marks=pytest.mark.slow) for a in (0.001, 1.0, 2.5, 100.0))]
+)
 @pytest.mark.parametrize("name", ["gamma", "loggamma"])
 def test_gamma(name, a):
     check(name, a, (N,), near=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gamma", "loggamma"])
 def test_gamma_of_odd_parameters(name):
     check(name, np.float32([0, -1, np.nan, np.inf, 1]), near=2e-6)
@@ -25,6 +28,7 @@ def test_gamma_of_odd_parameters(name):
     check(name, 1, (0,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "args"),
     [
@@ -69,6 +73,7 @@ def test_bad_arguments_raise_as_in_jax(name, args):
     check_error(name, *args)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("a", [0.3, 1.5, 20.0])
 @pytest.mark.parametrize("name", ["gamma", "loggamma", "chisquare", "t"])
 def test_derivative_of_a_sample_by_its_parameter(name, a):
@@ -78,6 +83,7 @@ def test_derivative_of_a_sample_by_its_parameter(name, a):
     assert float(ours) == pytest.approx(float(theirs), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_derivatives_of_beta_and_dirichlet():
     alpha = np.float32([0.5, 1.0, 3.0])
 

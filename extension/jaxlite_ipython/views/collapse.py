@@ -177,7 +177,7 @@ def _group(
         group = members.get(id(lane), [])
         if not group:
             continue
-        box = group[0] if len(group) == 1 else _line_box(group, lane, label(group))
+        box = group[0] if len(group) == 1 else _line_box(group, lane, label(group), graph)
         box = replace(_copy(box), lane=lane)
         boxes.append(box)
         image.update((id(node), box) for node in group)
@@ -186,8 +186,11 @@ def _group(
     return _rebuild(graph, [*given, *boxes, *outputs], lanes, image)
 
 
-def _line_box(group: list[Node], lane: Lane, label: str) -> Node:
-    last = group[-1]
+def _line_box(group: list[Node], lane: Lane, label: str, graph: OpGraph) -> Node:
+    """Return the box of a line; its type is that of the last value that others read."""
+    own = {id(n) for n in group}
+    read = {id(s) for n in graph.nodes if id(n) not in own for s in n.reads}
+    last = next((n for n in reversed(group) if id(n) in read), group[-1])
     return Node(
         "op",
         label,

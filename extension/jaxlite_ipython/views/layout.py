@@ -25,7 +25,7 @@ MAX_IN_ROW = 6
 GAP = 30.0
 WIDE_GAP = 73.0
 TEXT_X = 38.0
-AREA = 820.0
+AREA = 800.0
 NOTE_HEIGHT = 16.0
 CODE_LINE = 17.0
 CODE_SIZE = 13.0
@@ -50,6 +50,11 @@ class Box:
         return self.x + self.w / 2
 
     @property
+    def overhang(self) -> float:
+        """How far the note stands out on each side."""
+        return max((text_width(self.note, 10.5) - self.w) / 2 + 3, 0.0) if self.note else 0.0
+
+    @property
     def bottom(self) -> float:
         """y of the lower side."""
         return self.y + BOX_HEIGHT
@@ -68,7 +73,7 @@ class Band:
 
 @dataclass(slots=True)
 class Layout:
-    """Everything placed. ``rows`` are the boxes by row, each from left to right."""
+    """Everything placed. ``rows`` are the boxes by row, each from left to right; ``floors`` their ends."""
 
     width: float
     height: float
@@ -76,6 +81,7 @@ class Layout:
     right: float
     boxes: dict[int, Box]
     rows: list[list[Box]]
+    floors: list[float]
     bands: list[Band]
 
     def box(self, node: Node) -> Box:
@@ -86,7 +92,7 @@ class Layout:
 def lay_out(graph: OpGraph) -> Layout:
     """Place all boxes and lanes of ``graph``."""
     longest = max([len(lane.text) for lane in graph.lanes], default=20)
-    n_chars = min(max(longest, 20), 40)
+    n_chars = min(max(longest, 20), 36)
     left = TEXT_X + text_width("x" * n_chars, CODE_SIZE, mono=True) + 28
     right = left + AREA
     boxes = {id(n): _new_box(n) for n in graph.nodes}
@@ -99,7 +105,7 @@ def lay_out(graph: OpGraph) -> Layout:
     ends = {
         kind: _place_ends(graph, boxes, kind, left, right) for kind in ("input", "output")
     }
-    layout = Layout(right + 22, 0.0, left, right, boxes, [], [])
+    layout = Layout(right + 22, 0.0, left, right, boxes, [], [], [])
     is_tight = len(lanes) > 12
     _stack(layout, "inputs", None, ends["input"], [], is_tight)
     for lane, rows in zip(lanes, body, strict=True):
@@ -131,11 +137,13 @@ def _rows(members: Sequence[Box], area: float) -> list[list[Box]]:
     rows: list[list[Box]] = [[]]
     used = 0.0
     for box in members:
-        if rows[-1] and (used + box.w > area or len(rows[-1]) == MAX_IN_ROW):
+        if rows[-1]:
+            used += _gap(rows[-1][-1], box)
+        if rows[-1] and (used + box.w + box.overhang > area or len(rows[-1]) == MAX_IN_ROW):
             rows.append([])
             used = 0.0
+        used += box.w if rows[-1] else box.w + box.overhang
         rows[-1].append(box)
-        used += box.w + GAP
     return rows
 
 
@@ -174,26 +182,25 @@ def _place_row(
     total = sum(b.w for b in row)
     n_gaps = max(len(row) - 1, 1)
     gap = min(max((right - left - total) / n_gaps, GAP), WIDE_GAP)
-    latest = right
+    latest = right - row[-1].overhang
     highest: list[float] = []
-    for box in reversed(row):
-        latest -= box.w
+    for k in range(len(row) - 1, -1, -1):
+        latest -= row[k].w
         highest.append(latest)
-        latest -= _gap_after(box, GAP)
+        latest -= _gap(row[k - 1], row[k]) if k else 0.0
     highest.reverse()
     at = left
     for k, (box, wish) in enumerate(zip(row, wishes, strict=True)):
-        low = at if k == 0 else at + _gap_after(row[k - 1], GAP)
+        low = at + _gap(row[k - 1], box) if k else left + box.overhang
         comfortable = at + gap if k else left + (24.0 if len(row) <= 4 else 0.0)
         x = comfortable if wish is None else max(wish - box.w / 2, comfortable if k else left)
         box.x = round(max(min(x, highest[k]), low))
         at = box.x + box.w
 
 
-def _gap_after(box: Box, gap: float) -> float:
-    """Return the room to the right that the note below a box needs."""
-    overhang = (text_width(box.note, 10.5) - box.w) / 2
-    return max(gap, 2 * overhang + 8 if overhang > 0 else 0.0)
+def _gap(a: Box, b: Box) -> float:
+    """Return the least room between two neighbours: their notes must not touch."""
+    return max(GAP, a.overhang + b.overhang + 8)
 
 
 def _place_ends(
@@ -290,6 +297,7 @@ def _stack(
             box.y, box.row = y, len(layout.rows)
             has_note = has_note or bool(box.note)
         layout.rows.append(list(row))
+        layout.floors.append(y + BOX_HEIGHT + (NOTE_HEIGHT + 3 if has_note else 0.0))
         y += BOX_HEIGHT + (NOTE_HEIGHT if has_note else 0.0)
     needed = y + pad - layout.height
     text_height = CODE_LINE * max(len(code), 1) + 17 + 22
@@ -298,5 +306,8 @@ def _stack(
         for row in filled:
             for box in row:
                 box.y += (h - needed) / 2
+        first = len(layout.rows) - len(filled)
+        for k in range(first, len(layout.rows)):
+            layout.floors[k] += (h - needed) / 2
     layout.bands.append(Band(kind, layout.height, h, lane, code))
     layout.height += h

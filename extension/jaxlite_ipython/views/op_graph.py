@@ -7,7 +7,8 @@ broadcasts, conversions of constants, arithmetic on constants, the division of a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -30,6 +31,11 @@ from jaxlite_ipython.views.words import count
 __all__ = ["Node", "OpGraph", "build_graph"]
 
 _INFIX = {"add": "+", "sub": "\N{MINUS SIGN}", "mul": "\N{MULTIPLICATION SIGN}", "div": "\N{DIVISION SIGN}"}
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    **{"add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg},
+    **{"div": operator.truediv, "gt": operator.gt, "lt": operator.lt, "ge": operator.ge},
+    **{"le": operator.le, "eq": operator.eq, "ne": operator.ne},
+}
 _COMMUTES = frozenset({"add", "mul", "max", "min", "eq", "ne", "and", "or", "xor"})
 
 
@@ -213,14 +219,14 @@ class _Builder:
             if same or first.node is None:
                 return first
         if all(v.node is None for v in values) and math.prod(eqn.outvars[0].aval.shape) == 1:
-            return Value(None, f"{label_of(eqn)}({', '.join(v.text for v in values)})")
+            return Value(None, _constant_text(name, label_of(eqn), [v.text for v in values]))
         return None
 
     def box(self, eqn: Any, values: list[Value]) -> Node:
         """Return the box of an equation."""
         kinds = [v.aval for v in eqn.outvars]
         n_bytes = sum(aval_bytes(a) for a in kinds)
-        type_text = kinds[0].str_short() if kinds else "no result"
+        type_text = max(kinds, key=aval_bytes).str_short() if kinds else "no result"
         if len(kinds) > 1:
             type_text = f"{type_text} +{len(kinds) - 1}"
         node = Node("op", label_of(eqn), type_text, family_of(eqn), n_bytes, eqn=eqn)
@@ -230,9 +236,10 @@ class _Builder:
                 size = aval_bytes(atom.aval)
                 node.reads[value.node] = max(node.reads.get(value.node, 0.0), size)
                 node.notes += [n for n in value.notes if n not in node.notes]
-        _name_constants(node, eqn.primitive.name, values)
         role = role_of(eqn)
-        if role and role != "call":
+        if not role:
+            _name_constants(node, eqn.primitive.name, values)
+        elif role != "call":
             node.notes.append(_inside(role, eqn))
         return node
 
@@ -270,6 +277,17 @@ def number_text(value: Any) -> str:
     if isinstance(item, int):
         return str(item) if abs(item) < 10**9 else f"{float(item):.4g}"
     return f"{item:.5g}" if isinstance(item, float | complex) else str(item)
+
+
+def _constant_text(primitive: str, label: str, operands: Sequence[str]) -> str:
+    """Return what arithmetic on constants gives, or how it is written."""
+    compute = _ARITHMETIC.get(primitive)
+    if compute is not None:
+        try:
+            return number_text(compute(*map(float, operands)))
+        except (ValueError, ArithmeticError):
+            pass  # not numbers that Python can show: the call itself is shown
+    return f"{label}({', '.join(operands)})"
 
 
 def _broadcast_note(value: Value, eqn: Any) -> str:

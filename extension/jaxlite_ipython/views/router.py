@@ -76,7 +76,8 @@ class _Channels:
     def __init__(self, layout: Layout) -> None:
         self.left, self.right = layout.left - 16, layout.right + 12
         self.blocked = [
-            [(b.x - MARGIN, b.x + b.w + MARGIN) for b in row] for row in layout.rows
+            [(b.x - b.overhang - MARGIN, b.x + b.w + b.overhang + MARGIN) for b in row]
+            for row in layout.rows
         ]
         self.crossed = [_arrow_gaps(row) for row in layout.rows]
         self.taken: list[tuple[int, int, float, int]] = []
@@ -199,11 +200,18 @@ def _shape(arrow: Arrow, layout: Layout, ports: dict[tuple[int, str], float]) ->
     y0 = source.bottom if down else source.y
     y1 = target.y - HEAD if down else target.bottom + HEAD
     arrow.start = (x0, y0)
+    # Below a box with a note the way is straight, so that it meets no other note.
+    floor = layout.floors[(source if down else target).row]
+    a = (x0, max(y0, floor) if down else y0)
+    b = (x1, y1 if down else max(y1, floor))
     if arrow.channel is None:
-        bend = max(abs(y1 - y0) * 0.5, 14.0) * sign
-        arrow.curves = [((x0, y0 + bend), (x1, y1 - bend), (x1, y1))]
-        return
-    arrow.curves = _through(arrow, layout, (x0, y0), (x1, y1), sign)
+        bend = max(abs(b[1] - a[1]) * 0.5, 14.0) * sign
+        way = [((x0, a[1] + bend), (x1, b[1] - bend), b)]
+    else:
+        way = _through(arrow, layout, a, b, sign)
+    before = [((x0, y0), a, a)] if a[1] != y0 else []
+    after = [(b, (x1, y1), (x1, y1))] if b[1] != y1 else []
+    arrow.curves = [*before, *way, *after]
 
 
 def _through(
@@ -213,8 +221,7 @@ def _through(
     a, b = arrow.source.row, arrow.target.row
     low, high = (a, b) if a < b else (b, a)
     tops = [min(box.y for box in layout.rows[r]) for r in range(low + 1, high)]
-    bottoms = [max(box.bottom for box in layout.rows[r]) for r in range(low + 1, high)]
-    enter, leave = min(tops) - 4, max(bottoms) + 4
+    enter, leave = min(tops) - 4, max(layout.floors[low + 1 : high]) + 4
     if sign < 0:
         enter, leave = leave, enter
     x = arrow.channel or 0.0

@@ -118,7 +118,7 @@ def _new_lane(source: Any, key: Any) -> Lane:
         return Lane("", "", 0, 0, "(no source)")
     _, (first, last) = key
     lines = [linecache.getline(source.file, n) for n in range(first, min(last, first + 20) + 1)]
-    text = " ".join(part for part in (_code_of(line) for line in lines) if part)
+    text = _join([part for part in (_code_of(line) for line in lines) if part])
     found = _TARGET.match(text)
     return Lane(
         source.file,
@@ -128,6 +128,15 @@ def _new_lane(source: Any, key: Any) -> Lane:
         text or f"line {first} of {source.function} (no source)",
         found.group(1) if found else "",
     )
+
+
+def _join(parts: list[str]) -> str:
+    """Return several lines as one, without spaces inside brackets."""
+    text = ""
+    for part in parts:
+        is_close = not text or text.endswith(("(", "[", "{")) or part.startswith((")", "]", "}"))
+        text += part if is_close else f" {part}"
+    return text
 
 
 def _code_of(line: str) -> str:

@@ -104,7 +104,8 @@ class TraceView(View):
 
     def _is_own(self, lane: Lane) -> bool:
         info = self.subject.traced.jaxpr.jaxpr.debug_info
-        return lane.function in (info.function, "<lambda>", "<module>") and lane.file == info.file
+        is_part = lane.function == info.function or lane.function.startswith("<")
+        return is_part and lane.file == info.file
 
     @property
     def end_captions(self) -> tuple[str, str]:

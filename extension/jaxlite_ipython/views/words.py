@@ -110,14 +110,22 @@ def wrap(text: str, width: int, n_lines: int) -> list[str]:
         if len(rest) <= width:
             lines.append(rest)
             return lines
-        cut = rest.rfind(" ", width // 2, width + 1)
-        cut = cut if cut > 0 else width
+        cut = _break_before(rest, width)
         lines.append(rest[:cut].rstrip())
         rest = rest[cut:].lstrip()
     if rest:
         last = lines[-1]
         lines[-1] = last[: width - 1] + "\N{HORIZONTAL ELLIPSIS}"
     return lines or [""]
+
+
+def _break_before(text: str, width: int) -> int:
+    """Return where to break: at a space, else behind an opening bracket or a comma."""
+    space = text.rfind(" ", width // 2, width + 1)
+    if space > 0:
+        return space
+    mark = max(text.rfind(c, width // 3, width) for c in "([{,.")
+    return mark + 1 if mark > 0 else width
 
 
 def short(text: str, width: int) -> str:
