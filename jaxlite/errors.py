@@ -22,6 +22,7 @@ __all__ = [
     "JaxprTypeError",
     "KernelCompileError",
     "KeyReuseError",
+    "MissingPartError",
     "NonConcreteBooleanIndexError",
     "RecompileError",
     "StaleGlobalError",

@@ -11,13 +11,17 @@ from typing import Any
 
 from jaxlite.cli.parts import load
 
-# The blocks are those of nbconvert's lab template; each is emptied, and nothing else is changed.
+# The blocks are those of nbconvert's lab template. Those that load scripts are emptied; the one for
+# styles, empty there, makes wide graphs fit: nbconvert cuts them off at the edge of the page.
 TEMPLATE = """\
 {%- extends 'lab/index.html.j2' -%}
 {%- block html_head_js -%}{%- endblock html_head_js -%}
 {%- block jupyter_widgets -%}{%- endblock jupyter_widgets -%}
 {%- block html_head_js_mathjax -%}{%- endblock html_head_js_mathjax -%}
 {%- block html_head_js_mermaidjs -%}{%- endblock html_head_js_mermaidjs -%}
+{%- block html_head_css -%}
+<style>.jp-OutputArea-output img { max-width: 100%; height: auto; }</style>
+{%- endblock html_head_css -%}
 """
 
 

@@ -2,11 +2,11 @@
 
 Files, in reading order: ``promotion`` (dtypes and shapes of operands); ``ufuncs``, ``arithmetic``,
 ``choosing``, ``logic``, ``functions`` (elementwise); ``creation``, ``ranges`` (making arrays);
-``rearrange``, ``joining``, ``repeating``, ``padding`` (moving elements); ``indexing``, ``at``,
-``selection`` (parts); ``reductions``, ``cumulative``, ``ignoring_nan``, ``statistics``;
-``products``, ``einstein``, ``diagonals``, ``linalg``; ``ordering``, ``sets``; ``polynomials``,
-``signal``; ``scalar_types``, ``viewing``; ``functional``, ``ufunc_objects``; ``show``,
-``printing``, ``operators`` (what arrays can do).
+``rearrange``, ``joining``, ``repeating``, ``padding`` (moving elements); ``index_plan``,
+``indexing``, ``at``, ``selection`` (parts); ``reductions``, ``cumulative``, ``ignoring_nan``,
+``statistics``; ``products``, ``einstein``, ``diagonals``, ``linalg``; ``ordering``, ``sets``;
+``polynomials``, ``signal``; ``scalar_types``, ``viewing``; ``functional``, ``ufunc_objects``;
+``show``, ``printing``, ``operators`` (what arrays can do).
 
 A name is one short function: check the arguments, promote and broadcast, bind primitives.
 Families of alike functions are tables.

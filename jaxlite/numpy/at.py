@@ -19,7 +19,8 @@ from jaxlite.lax import shapes, slicing
 from jaxlite.numpy import ufuncs
 from jaxlite.numpy.arithmetic import power
 from jaxlite.numpy.creation import asarray
-from jaxlite.numpy.indexing import Plan, getitem, parse, plan
+from jaxlite.numpy.index_plan import Plan, plan
+from jaxlite.numpy.indexing import getitem, parse
 from jaxlite.numpy.promotion import retype
 from jaxlite.numpy.rearrange import broadcast_to
 from jaxlite.primitives.indexing import GatherScatterMode, ScatterDimensionNumbers

@@ -5,7 +5,7 @@ Out: the elements it selects.
 ``parse`` turns the index into one item per axis (integers known now, slices, arrays of integers,
 new axes). Then the cheapest operation that does it is chosen: ``slice`` and ``rev`` when
 everything is known, ``dynamic_slice`` for traced scalars beside contiguous slices, ``gather`` for
-the rest. ``plan`` describes the general case; ``at.py`` uses the same plan to write.
+the rest (``index_plan.py``, which ``at.py`` uses to write).
 
 Reading out of bounds clamps, as in JAX.
 """
@@ -14,53 +14,22 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from jaxlite import errors
 from jaxlite.language import dtypes
-from jaxlite.language.array import Array, ArrayImpl, Value, asarray_eager, from_numpy
+from jaxlite.language.array import Array, ArrayImpl, Value, asarray_eager
 from jaxlite.language.trace import EVAL_TRACE, Tracer, state
 from jaxlite.lax import elementwise, shapes, slicing
 from jaxlite.lax.operands import constant
+from jaxlite.numpy.index_plan import Fixed, Item, NewAxis, Span, Taken, plan
 from jaxlite.numpy.promotion import broadcast_shapes, convert
 from jaxlite.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 
-__all__ = ["Plan", "getitem", "parse", "plan"]
+__all__ = ["concrete_data", "getitem", "parse"]
 
-
-@dataclass(frozen=True, slots=True)
-class NewAxis:
-    """``None``: an axis of length 1 in the result."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """An integer known now, not negative unless it is out of bounds."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A slice: ``length`` elements ``start, start + step, ...``."""
-
-    start: int
-    step: int
-    length: int
-    whole: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """An array of integers counted from the front; a NumPy array if it is known now."""
-
-    indices: Any
-
-
-Item: TypeAlias = NewAxis | Fixed | Span | Taken
 
 _ISSUE = "See https://github.com/jax-ml/jax/issues/4564 for more information."
 
@@ -360,11 +329,8 @@ def _static_eager(x: ArrayImpl, items: list[Item]) -> ArrayImpl:
                 continue
             case Fixed(index):
                 key.append(_clamped(index, x.aval.shape[axis]))
-            case Span(start, step, length, _):
-                stop = start + length * step
-                key.append(
-                    slice(start, stop if stop >= 0 else None, step) if length else slice(0, 0)
-                )
+            case Span():
+                key.append(_numpy_slice(item))
             case Taken():
                 raise AssertionError("only indices known now come here")
         axis += 1
@@ -411,6 +377,9 @@ def _dynamic(x: Value, items: list[Item]) -> Value:
 def _gathered(
     x: Value, items: list[Item], is_sorted: bool, is_unique: bool, mode: Any, fill_value: Any
 ) -> Value:
+    is_known = all(isinstance(t.indices, np.ndarray) for t in items if isinstance(t, Taken))
+    if mode is None and is_known and type(x) is ArrayImpl and state.trace is EVAL_TRACE and x.size:
+        return _gathered_eager(x, items)
     p = plan(x.aval.shape, items)
     if 0 in p.shape:
         out = shapes.full(p.shape, 0, x.dtype)
@@ -428,149 +397,33 @@ def _gathered(
     return shapes.expand_dims(out, p.new_axes) if p.new_axes else out
 
 
-# --- the general plan ---
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How to gather from, or scatter to, an operand.
-
-    ``indices``: i32[*batch, k], the k indexed axes being ``indexed_dims`` of the operand.
-    ``shape``: of the result without new axes; ``window_dims`` are its axes that slices filled.
-    ``new_axes``: where axes of length 1 go in the final result of shape ``full_shape``.
-    """
-
-    indices: Value
-    indexed_dims: tuple[int, ...]
-    collapsed_dims: tuple[int, ...]
-    window_dims: tuple[int, ...]
-    slice_sizes: tuple[int, ...]
-    shape: tuple[int, ...]
-    new_axes: tuple[int, ...]
-    full_shape: tuple[int, ...]
-    is_sorted: bool
-    is_unique: bool
-
-
-def plan(shape: tuple[int, ...], items: list[Item]) -> Plan:
-    """Return the plan for ``items`` on an operand of ``shape``."""
-    taken = [item.indices for item in items if isinstance(item, Taken)]
-    has_arrays = any(np.ndim(t) > 0 for t in taken)
-    common = broadcast_shapes("indexing", *[tuple(np.shape(t)) for t in taken]) if taken else ()
-    advanced = [
-        k
-        for k, item in enumerate(items)
-        if isinstance(item, Taken) or (has_arrays and isinstance(item, Fixed))
-    ]
-    together = not advanced or advanced == list(range(advanced[0], advanced[-1] + 1))
-    builder = _Builder(shape, common, at_front=not together)
-    for k, item in enumerate(items):
-        builder.add(item, is_first=bool(advanced) and k == advanced[0], is_advanced=k in advanced)
-    return builder.finish(is_simple=not common)
-
-
-class _Builder:
-    """Collects, axis by axis, what a ``Plan`` needs."""
-
-    def __init__(self, shape: tuple[int, ...], common: tuple[int, ...], at_front: bool) -> None:
-        self.operand_shape = shape
-        self.common = common
-        self.result: list[int] = []  # lengths of the result's axes, new axes left out
-        self.full: list[int] = []  # lengths with the new axes
-        self.new_axes: list[int] = []
-        self.windows: list[int] = []  # axes of the result that are windows
-        self.sizes: list[int] = []
-        self.collapsed: list[int] = []
-        self.parts: list[
-            tuple[int, Any, tuple[int, ...]]
-        ] = []  # (operand axis, indices, result axes)
-        self.axis = 0
-        self.common_axes: tuple[int, ...] = ()
-        if at_front:
-            self._place_common()
-
-    def _place_common(self) -> None:
-        self.common_axes = tuple(range(len(self.result), len(self.result) + len(self.common)))
-        self.result.extend(self.common)
-        self.full.extend(self.common)
-        self.is_placed = True
-
-    is_placed = False
-
-    def add(self, item: Item, is_first: bool, is_advanced: bool) -> None:
-        if is_first and not self.is_placed:
-            self._place_common()
+def _gathered_eager(x: ArrayImpl, items: list[Item]) -> ArrayImpl:
+    """Index NumPy data at once, with clamped indices."""
+    broadcast_shapes("indexing", *[np.shape(t.indices) for t in items if isinstance(t, Taken)])
+    key: list[Any] = []
+    axis = 0
+    for item in items:
         match item:
             case NewAxis():
-                self.new_axes.append(len(self.full))
-                self.full.append(1)
-                return
+                key.append(None)
+                continue
             case Fixed(index):
-                self.parts.append((self.axis, np.asarray(index, np.int32), ()))
+                key.append(_clamped(index, x.aval.shape[axis]))
             case Taken(indices):
-                self.parts.append((self.axis, indices, self.common_axes))
-            case Span(start, step, length, whole):
-                if step == 1:
-                    if not whole:
-                        self.parts.append((self.axis, np.asarray(start, np.int32), ()))
-                    self.windows.append(len(self.result))
-                    self.sizes.append(length)
-                else:
-                    steps = start + step * np.arange(length, dtype=np.int32)
-                    self.parts.append((self.axis, steps.astype(np.int32), (len(self.result),)))
-                self.result.append(length)
-                self.full.append(length)
-        if not (isinstance(item, Span) and item.step == 1):
-            self.collapsed.append(self.axis)
-            self.sizes.append(1)
-        self.axis += 1
-
-    def finish(self, is_simple: bool) -> Plan:
-        batch_axes = [a for a in range(len(self.result)) if a not in self.windows]
-        batch = tuple(self.result[a] for a in batch_axes)
-        where = {a: k for k, a in enumerate(batch_axes)}
-        columns = []
-        for _, indices, axes in self.parts:
-            used = axes[len(axes) - np.ndim(indices) :]
-            columns.append((indices, tuple(where[a] for a in used)))
-        increasing = all(
-            np.ndim(i) == 0 or (isinstance(i, np.ndarray) and bool(np.all(np.diff(i) > 0)))
-            for i, _ in columns
-        )
-        return Plan(
-            indices=_index_array(columns, batch),
-            indexed_dims=tuple(axis for axis, _, _ in self.parts),
-            collapsed_dims=tuple(self.collapsed),
-            window_dims=tuple(self.windows),
-            slice_sizes=tuple(self.sizes),
-            shape=tuple(self.result),
-            new_axes=tuple(self.new_axes),
-            full_shape=tuple(self.full),
-            is_sorted=is_simple and increasing,
-            is_unique=is_simple,
-        )
+                last = x.aval.shape[axis] - 1
+                # Two comparisons cost less than np.clip's checks.
+                key.append(np.minimum(np.maximum(indices, 0), last))
+            case Span():
+                key.append(_numpy_slice(item))
+        axis += 1
+    data = np.asarray(x._data[tuple(key)], x._data.dtype)
+    if not data.flags.c_contiguous:
+        data = np.array(data, order="C", copy=True)
+    return ArrayImpl(data, x.aval.update(shape=data.shape))
 
 
-def _index_array(columns: list[tuple[Any, tuple[int, ...]]], batch: tuple[int, ...]) -> Value:
-    """Stack index columns, each broadcast to ``batch`` along its axes, to i32[*batch, k]."""
-    if all(isinstance(indices, np.ndarray) for indices, _ in columns):
-        out = np.zeros((*batch, len(columns)), np.int32)
-        for k, (indices, axes) in enumerate(columns):
-            lengths = [1] * len(batch)
-            for axis, length in zip(axes, np.shape(indices), strict=True):
-                lengths[axis] = length
-            out[..., k] = indices.reshape(lengths)
-        return from_numpy(out)
-    stacked = [
-        shapes.broadcast_in_dim(
-            from_numpy(i) if isinstance(i, np.ndarray) else i,
-            (*_lengths(i, axes, batch), 1),
-            axes,
-        )
-        for i, axes in columns
-    ]
-    return stacked[0] if len(stacked) == 1 else shapes.concatenate(stacked, len(batch))
-
-
-def _lengths(indices: Any, axes: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
-    return batch
+def _numpy_slice(item: Span) -> slice:
+    if not item.length:
+        return slice(0, 0)
+    stop = item.start + item.length * item.step
+    return slice(item.start, stop if stop >= 0 else None, item.step)

@@ -183,14 +183,13 @@ class _CumExtremum(Cumulative):
         return max_(a, b) if self.combiner == "max" else min_(a, b)
 
     def slopes(self, a: Value, b: Value, out: Value) -> tuple[Value, Value]:
-        beats = ops.gt if self.combiner == "max" else ops.lt
-        one, half, zero = full_like(a, 1), full_like(a, 0.5), full_like(a, 0)
-        tie = ops.eq(a, b)
-
-        def share(x: Value, y: Value) -> Value:
-            return ops.select_n(beats(x, y), ops.select_n(tie, zero, half), one)
-
-        return share(a, b), share(b, a)
+        # 1 for the winner, 1/2 for each of two, 0 for the loser.
+        one, half, zero = (full_like(a, value) for value in (1, 0.5, 0))
+        a_won, b_won = ops.eq(a, out), ops.eq(b, out)
+        return (
+            ops.select_n(a_won, zero, ops.select_n(b_won, one, half)),
+            ops.select_n(b_won, zero, ops.select_n(a_won, one, half)),
+        )
 
 
 class CumMax(_CumExtremum):

@@ -172,7 +172,7 @@ INDEX_MAPS: dict[str, Case] = {
         (X, f32(2, 3)),
     ),
     "add to one place": (
-        lambda x, u: [scatter_add(x, np.zeros((9, 1), np.int32), u, ROWS_OF_VECTOR)],
+        lambda x, u: [scatter_add(x, along(np.int32(1), (9, 1)), u, ROWS_OF_VECTOR)],
         (f32(3), f32(9)),
     ),
     "cumsum": (lambda x: [cumsum(mul(x, x), 1, False)], (X,)),

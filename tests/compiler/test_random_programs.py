@@ -175,14 +175,14 @@ def make_values(args: list[Any], steps: list[tuple[Any, ...]]) -> list[Any]:
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, derandomize=False)
+@settings(max_examples=100)
 @given(programs(), st.integers(0, 3), st.booleans())
 def test_loops_over_random_bodies_agree(
     program: tuple[list[tuple[int, ...]], list[tuple[Any, ...]], list[int]],
     length: int,
     is_reverse: bool,
 ) -> None:
-    """Scan a random body: its inputs are the carries and one scanned array, its results feed them."""
+    """Scan a random body: its inputs are carries and one scanned array, its results feed them."""
     shapes, steps, outs = program
     n_carry = len(shapes) - 1
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.extend
 import numpy as np
 import pytest
 
@@ -31,7 +30,7 @@ from tests.primitives.samples import (
 WIDE = ("float64", "complex128")
 #: JAX's own parameter of the functions whose accuracy some devices can choose.
 HAS_ACCURACY = frozenset(
-    "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh".split()
+    ["cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin", "sqrt", "tan", "tanh"]
 )
 
 
@@ -71,9 +70,12 @@ def ours(sample: Sample, dtype: str) -> Any:
 
 
 def theirs(sample: Sample, dtype: str) -> Any:
-    name = f"{sample.primitive.name}_p"
-    primitive = getattr(jax.lax, name, None) or getattr(jax.extend.core.primitives, name)
+    name = sample.primitive.name
+    # JAX keeps add_any_p to itself; its values are those of add.
+    primitive = getattr(jax.lax, f"{'add' if name == 'add_any' else name}_p")
     params = dict(sample.params_for(dtype))
+    if name == "round":
+        params["rounding_method"] = jax.lax.RoundingMethod(int(params["rounding_method"]))
     if sample.primitive.name in HAS_ACCURACY:
         params["accuracy"] = None
     return lambda *args: primitive.bind(*args, **params)
@@ -125,12 +127,11 @@ def test_value_and_types_equal_jax(sample: Sample, dtype: str) -> None:
 
 #: Where a float function turns, overflows or ends.
 SPECIAL_FLOATS = np.array(
-    [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 2, 3, -3, 1e-3, -7.7, 20, 88, -1000]
-    + [1e30, np.inf, -np.inf, np.nan]
+    [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 2, 3, -3, 0.001, -7.7, 20, 88, -1000, 1e+30, np.inf, -np.inf, np.nan]
 )
 SPECIAL_INTEGERS = np.array([0, 1, 2, 3, 7, 8, 31, 100, 126, 127, -1, -2, -7, -8, -127, -128])
 #: JAX rounds these worse than our tolerance, or gives NaN where the limit is known.
-LESS_EXACT_IN_JAX = frozenset({"lgamma", "digamma", "polygamma", "zeta", "igamma", "igammac"})
+LESS_EXACT_IN_JAX = frozenset(["lgamma", "digamma", "polygamma", "zeta", "igamma", "igammac", "igamma_grad_a"])
 
 
 @pytest.mark.jax_oracle
@@ -149,7 +150,7 @@ def test_special_values_equal_jax(sample: Sample, dtype: str) -> None:
     if dtype == "float32" and a.dtype == b.dtype == np.float32:
         # XLA's CPU flushes what is smaller than the smallest normal number.
         tiny = np.finfo(np.float32).tiny
-        a, b = (np.where(np.abs(v) < 2 * tiny, v * 0, v) for v in (a, b))
+        a, b = (np.where(np.abs(v) < 2 * tiny, np.float32(0), v) for v in (a, b))
     assert_close(a, b)
 
 
@@ -170,7 +171,9 @@ def test_vmap_equals_a_loop(sample: Sample, dtype: str) -> None:
         ]
         batched = as_tuple(jaxlite.vmap(fun, in_axes=axes)(*map(asarray_eager, stacked)))
         loop = [
-            as_tuple(fun(*(asarray_eager(rows[0 if a is None else i][k]) for k, a in enumerate(axes))))
+            as_tuple(
+                fun(*(asarray_eager(rows[0 if a is None else i][k]) for k, a in enumerate(axes)))
+            )
             for i in range(3)
         ]
         for j, out in enumerate(batched):
@@ -260,7 +263,18 @@ def has_tangent(sample: Sample, dtype: str) -> bool:
 
 def assert_slope(mine: Any, numeric: Any) -> None:
     # A central difference in float64 keeps about half of the digits.
-    np.testing.assert_allclose(data(mine), numeric, rtol=2e-6, atol=2e-7 * (1 + np.abs(numeric).max()))
+    np.testing.assert_allclose(
+        data(mine), numeric, rtol=2e-6, atol=2e-7 * (1 + np.abs(numeric).max())
+    )
+
+
+#: Steps, whose derivative is said to be something.
+NOT_A_LIMIT = frozenset({"stop_gradient", "reduce_precision", "sign"})
+
+
+def is_narrowing(sample: Sample, dtype: str) -> bool:
+    new = sample.params_for(dtype).get("new_dtype")
+    return new is not None and dtypes.finfo(new).bits < 64 and dtypes.kind_of(new) in "fc"
 
 
 @wide(SAMPLES)
@@ -268,7 +282,7 @@ def test_jvp_equals_the_central_difference(sample: Sample, dtype: str, rng: Any)
     fun, xs = restricted(sample, dtype)
     if not xs or not has_tangent(sample, dtype):
         pytest.skip("no tangent")
-    if sample.primitive.name in ("stop_gradient", "reduce_precision"):
+    if sample.primitive.name in NOT_A_LIMIT or is_narrowing(sample, dtype):
         pytest.skip("its derivative is defined, not a limit")
     ts = [direction(x, rng) for x in xs]
     _, dy = jaxlite.jvp(fun, tuple(xs), tuple(ts))
@@ -280,16 +294,19 @@ def test_vjp_is_the_transpose_of_jvp(sample: Sample, dtype: str, rng: Any) -> No
     fun, xs = restricted(sample, dtype)
     if not xs or not has_tangent(sample, dtype):
         pytest.skip("no tangent")
+    if sample.primitive.name == "reduce_precision":
+        pytest.skip("rounding is linear by definition only")
     ts = [direction(x, rng) for x in xs]
     y, dy = jaxlite.jvp(fun, tuple(xs), tuple(ts))
-    ct = direction(data(y), rng)
+    ct = direction(data(y), rng).astype(y.dtype)
     _, pull_back = jaxlite.vjp(fun, *xs)
     # JAX's pairing does not conjugate.
-    forward = np.sum(ct * data(dy)).real
-    backward = sum(
-        np.sum(data(c) * t).real for c, t in zip(pull_back(asarray_eager(ct)), ts, strict=True)
-    )
-    np.testing.assert_allclose(forward, backward, rtol=1e-9, atol=1e-9)
+    exact = np.complex128
+    forward = np.sum(ct.astype(exact) * data(dy)).real
+    cts = pull_back(asarray_eager(ct))
+    backward = sum(np.sum(data(c).astype(exact) * t).real for c, t in zip(cts, ts, strict=True))
+    tolerance = 10 * TOLERANCE[y.dtype.name]
+    np.testing.assert_allclose(forward, backward, rtol=tolerance, atol=tolerance)
 
 
 @wide([s for s in SAMPLES if s.has_second_order])
@@ -326,7 +343,10 @@ def test_slopes_at_special_points_equal_jax(sample: Sample, dtype: str) -> None:
             x = module.numpy.asarray(args[k])
             return module.jvp(of_operand, (x,), (module.numpy.ones_like(x),))[1]
 
-        mine, other = data(slope(jaxlite, ours(sample, dtype))), data(slope(jax, theirs(sample, dtype)))
+        mine, other = (
+            data(slope(jaxlite, ours(sample, dtype))),
+            data(slope(jax, theirs(sample, dtype))),
+        )
         np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-12)
 
 
