@@ -67,8 +67,9 @@ def lower_cumulative(group: Group) -> Draft:
     else:
         total = combine(primitive.combiner, ir.name("acc", wide), x)
         statements: list[ir.Stmt] = [
-            ir.Set("acc", total),
             ir.Store(out.name, at, ir.cast(total, out.dtype)),
+            # Last: `total` reads the accumulator, also where it is computed twice.
+            ir.Set("acc", total),
         ]
         body = [ir.Acc("acc", init), *schedule([steps], statements, nest.scope)]
     if outer and math.prod(shape) >= PARALLEL_MIN:
