@@ -50,7 +50,8 @@ def cond(
 
     Args:
       pred: scalar, bool or number (nonzero is true).
-      true_fun, false_fun: functions with equal result structures and types.
+      true_fun: runs if ``pred`` holds.
+      false_fun: runs otherwise; result structure and types are those of ``true_fun``.
       *operands: arguments of both.
       operand: old form with one operand by keyword.
       linear: accepted as in JAX.
@@ -113,6 +114,7 @@ def switch(
       index: integer scalar, clamped to the number of branches.
       branches: functions with equal result structures and types.
       *operands: arguments of every branch.
+      operand: old form with one operand by keyword.
 
     Raises:
       TypeError: the index is no integer scalar, or the branches return different structures or

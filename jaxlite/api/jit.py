@@ -431,11 +431,18 @@ def jit(
 
     Args:
       fun: a pure function of arrays, Python numbers and containers (pytrees) of them.
-      static_argnums, static_argnames: arguments that are Python constants. They must be hashable; a
-        new value compiles again. Each is completed from the other by the function's signature.
-      donate_argnums, donate_argnames: accepted as in JAX; the CPU has no use for them.
-      keep_unused, device, backend, inline, in_shardings, out_shardings, compiler_options: accepted
-        as in JAX.
+      static_argnums: positions of arguments that are Python constants. They must be hashable; a new
+        value compiles again. Completed from ``static_argnames`` by the function's signature.
+      static_argnames: names of such arguments, completed from ``static_argnums``.
+      donate_argnums: accepted as in JAX; the CPU has no use for donated arguments.
+      donate_argnames: as ``donate_argnums``, by name.
+      keep_unused: accepted as in JAX.
+      device: accepted as in JAX.
+      backend: accepted as in JAX.
+      inline: accepted as in JAX.
+      in_shardings: accepted as in JAX.
+      out_shardings: accepted as in JAX.
+      compiler_options: accepted as in JAX.
       max_traces: raise ``RecompileError`` before the trace that would be one too many.
 
     Returns:

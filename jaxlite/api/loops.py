@@ -122,7 +122,8 @@ def fori_loop(
     With Python numbers as bounds the loop can be differentiated in reverse.
 
     Args:
-      lower, upper: integer scalars of one dtype; may be traced.
+      lower: first index, an integer scalar; may be traced.
+      upper: index to stop before, of the same dtype.
       body_fun: ``(i, carry) -> carry`` of the same structure, shapes and dtypes.
       init_val: first carry, a pytree.
       unroll: accepted as in JAX; needs concrete bounds.

@@ -37,8 +37,10 @@ def make_jaxpr(
 
     Args:
       fun: the function to trace.
-      static_argnums, static_argnames: arguments that are Python constants.
-      axis_env, abstracted_axes: accepted as in JAX.
+      static_argnums: positions of arguments that are Python constants.
+      static_argnames: names of such arguments.
+      axis_env: accepted as in JAX.
+      abstracted_axes: accepted as in JAX.
       return_shape: also return the shapes and dtypes of the results.
 
     Raises:

@@ -48,6 +48,7 @@ class _Walker:
         return sure
 
     def statement(self, s: ast.stmt, sure: set[str]) -> set[str]:
+        """Walk one statement: assignments and definitions here, control flow in ``compound``."""
         match s:
             case ast.Assign(targets=targets, value=value):
                 sure = self.expression(value, sure)
@@ -63,6 +64,22 @@ class _Walker:
                     return sure
                 sure = self.expression(value, sure)
                 return self.target(target, sure)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return self.function(s, sure)
+            case ast.ClassDef():
+                return self.class_(s, sure)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                return sure | {self.bind(a.asname or a.name.split(".")[0], s) for a in aliases}
+            case ast.Delete(targets=targets):
+                for t in targets:
+                    self.read_target(t, sure)
+                return sure
+            case _:
+                return self.compound(s, sure)
+
+    def compound(self, s: ast.stmt, sure: set[str]) -> set[str]:
+        """Walk a statement with blocks: what is sure after it is sure on every path."""
+        match s:
             case ast.If(test=test, body=body, orelse=orelse):
                 sure = self.expression(test, sure)
                 return self.block(body, set(sure)) & self.block(orelse, set(sure))
@@ -85,16 +102,6 @@ class _Walker:
                 return self.block(body, sure)
             case ast.Try():
                 return self.try_statement(s, sure)
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return self.function(s, sure)
-            case ast.ClassDef():
-                return self.class_(s, sure)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                return sure | {self.bind(a.asname or a.name.split(".")[0], s) for a in aliases}
-            case ast.Delete(targets=targets):
-                for t in targets:
-                    self.read_target(t, sure)
-                return sure
             case ast.Match():
                 return self.match_statement(s, sure)
             case _:

@@ -45,7 +45,8 @@ def differences(
 ) -> list[Difference]:
     """Return how key ``new`` differs from key ``old``.
 
-    ``names`` are the argument paths of ``old``, ``parameters`` the function's positional parameters.
+    ``names`` are the argument paths of ``old``, ``parameters`` the function's positional
+    parameters.
     """
     found: list[Difference] = []
     if new.settings is not old.settings:

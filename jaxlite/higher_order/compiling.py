@@ -1,4 +1,6 @@
-"""The way from here into the pipeline, loaded at the first compilation. In: a jaxpr. Out: ``Compilation``.
+"""The way from here into the pipeline, loaded at the first compilation.
+
+In: a jaxpr. Out: ``Compilation``.
 
 The compiler is a third of the package and ``import jaxlite`` needs none of it: a program that only
 runs eagerly never loads it.

@@ -152,7 +152,6 @@ def _linearize_branches(
     total = sum(counts)
     primal, linear = [], []
     for k, part in enumerate(parts):
-        start = sum(counts[:k])
 
         def run(*args: Any, part: Any = part, k: int = k) -> list[Any]:
             outs = eval_closed(part.primal, *args)

@@ -110,7 +110,7 @@ def lexsort(keys: Any, axis: int = -1) -> Value:
     if columns[0].ndim == 0:
         return constant(0, _INT32)
     place = canonical_axis(axis, columns[0].ndim)
-    number = shapes.broadcasted_iota(_INT32, columns[0].shape, place)
+    number = shapes.broadcasted_iota(dtypes.default_dtype(int), columns[0].shape, place)
     return strict.sort([*columns[::-1], number], place, True, len(columns))[-1]
 
 

@@ -300,7 +300,7 @@ def identity(n: Any, dtype: Any = None) -> Value:
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
     """Return an N by M matrix with 1 on and below diagonal ``k``, else 0."""
-    kind = dtypes.default_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, "tri")
+    kind = np.dtype(np.float32) if dtype is None else dtypes.requested_dtype(dtype, "tri")
     shape = (operator.index(N), operator.index(N if M is None else M))
     return retype(_compare_indices(shape, k, elementwise.ge), kind)
 
@@ -483,16 +483,20 @@ s_ = np.s_
 # --- indices of triangles and diagonals ---
 
 
+def _indices(data: Any) -> Value:
+    return from_numpy(data.astype(dtypes.default_dtype(int)))
+
+
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Value, Value]:
     """Return the row and column indices of the lower triangle of an n by m matrix."""
     rows, columns = np.tril_indices(operator.index(n), operator.index(k), m)
-    return from_numpy(rows.astype(np.int32)), from_numpy(columns.astype(np.int32))
+    return _indices(rows), _indices(columns)
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Value, Value]:
     """Return the row and column indices of the upper triangle of an n by m matrix."""
     rows, columns = np.triu_indices(operator.index(n), operator.index(k), m)
-    return from_numpy(rows.astype(np.int32)), from_numpy(columns.astype(np.int32))
+    return _indices(rows), _indices(columns)
 
 
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
@@ -525,7 +529,7 @@ def mask_indices(
         rows, columns = (
             np.resize(np.append(p, np.zeros(size, int))[:size], size) for p in (rows, columns)
         )
-    return from_numpy(rows.astype(np.int32)), from_numpy(columns.astype(np.int32))
+    return _indices(rows), _indices(columns)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Value, ...]:
@@ -534,7 +538,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Value, ...]:
         raise ValueError(
             f"n and ndim arguments to diag_indices must be nonnegative, got {n} and {ndim}"
         )
-    return (arange(n, dtype=_INT32),) * ndim
+    return (arange(n),) * ndim
 
 
 def diag_indices_from(arr: Any) -> tuple[Value, ...]:

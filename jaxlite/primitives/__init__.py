@@ -6,13 +6,14 @@ adding an operation is one class and one function. Families supply what their me
 Files, in reading order: ``families`` (bases, batching helpers, ``ops``), ``arithmetic``,
 ``elementwise`` (exponentials, logarithms, roots), ``trigonometric``, ``comparison``, ``bitwise``,
 ``rounding``, ``complex``, ``convert``, ``select``, ``identity``; ``special`` with the numerics of
-``incomplete`` and ``single_rounding``; ``shape``, ``joining``, ``slicing``, ``indexing``, ``gather``,
-``scatter``; ``reduction``, ``argreduce``, ``cumulative``; ``dot``, ``sort``, ``random_bits``.
+``incomplete`` and ``single_rounding``; ``shape``, ``joining``, ``slicing``, ``indexing``,
+``gather``, ``scatter``; ``reduction``, ``argreduce``, ``cumulative``; ``dot``, ``sort``,
+``random_bits``.
 
 Decisions.
 
-* Strict: operands have equal shapes and dtypes, so no transpose has to guess what was broadcast. The
-  one exception is a scalar beside arrays: ``x + 1`` is one equation with a literal, as in JAX.
+* Strict: operands have equal shapes and dtypes, so no transpose has to guess what was broadcast.
+  The one exception is a scalar beside arrays: ``x + 1`` is one equation with a literal, as in JAX.
   ``NaryElementwise`` deals with it for all members. ``lax`` and ``numpy`` broadcast and promote.
 * ``impl`` is eager evaluation, the host step of compiled programs and the oracle of the kernels, so
   it fixes dtypes and XLA's corner cases (total integer division, saturating conversions) itself.

@@ -134,10 +134,10 @@ class DotGeneral(Primitive):
             # Operands of different types meet in the result's type first.
             lhs, rhs = cast_array(xp, lhs, dtype), cast_array(xp, rhs, dtype)
         (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
-        if lhs.dtype == dtype == wide and dtype.kind in "fc" and not lhs_batch and rhs.ndim <= 2:
-            # The usual product of a matrix needs no rearranging.
-            if tuple(lhs_contracting) == (lhs.ndim - 1,) and tuple(rhs_contracting) == (0,):
-                return xp.dot(lhs, rhs)
+        is_plain = lhs.dtype == dtype == wide and dtype.kind in "fc" and not lhs_batch
+        # The usual product of a matrix needs no rearranging.
+        if is_plain and rhs.ndim <= 2 and (*lhs_contracting, *rhs_contracting) == (lhs.ndim - 1, 0):
+            return xp.dot(lhs, rhs)
         lhs_free = _others(lhs.ndim, lhs_contracting, lhs_batch)
         rhs_free = _others(rhs.ndim, rhs_contracting, rhs_batch)
         batch = tuple(lhs.shape[d] for d in lhs_batch)

@@ -361,11 +361,8 @@ class NaryElementwise(Elementwise):
         """Return the tangent map of operand ``k``; only asked for operands that have a tangent."""
         raise NotImplementedError(f"Differentiation rule for '{self.name}' not implemented")
 
-    def adjoints(self, ct: Value, *operands: Any, **params: Any) -> tuple[Any, ...]:
-        """Return one cotangent per linear operand, each of the shape of ``ct``."""
-        raise NotImplementedError(
-            f"Transpose rule (for reverse-mode differentiation) for '{self.name}' not implemented"
-        )
+    #: ``adjoints(ct, *operands, **params)``: one cotangent per linear operand, shaped as ``ct``.
+    adjoints = NOT_LINEAR
 
     def jvp(self, out: Any, *primals: Any, **params: Any) -> Any:
         return tuple(self._map(k, out, primals, params) for k in range(len(primals)))

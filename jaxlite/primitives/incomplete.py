@@ -138,3 +138,9 @@ def _grad_by_fraction(a: Any, x: Any) -> Any:
         ):
             break
     return (value * (np.log(x) - scipy_special().psi(a)) + dvalue) * x
+
+
+__all__ = [
+    "gamma_sample_grad", "gammaln", "hurwitz_zeta", "lower_gamma", "lower_gamma_grad", "odd",
+    "polygamma", "psi", "scipy_special", "upper_gamma",
+]  # fmt: skip

@@ -119,8 +119,7 @@ class Acosh(UnaryMath):
     ufunc = "arccosh"
 
     def jvp(self, out: Value, x: Value) -> TangentMaps:
-        one = scalar_like(x, 1)
-        slope = rsqrt(mul(sub(x, one), add(x, one)))
+        slope = rsqrt(sub(square(x), scalar_like(x, 1)))
         return (lambda t: mul(t, slope),)
 
 

@@ -60,7 +60,8 @@ class Compiler:
         except ImportError as error:
             raise MissingPartError(
                 f"jit compiles with llvmlite, which cannot be imported: {error}.\n"
-                "  Fix: pip install --upgrade llvmlite (jaxlite doctor shows all parts); until then, "
+                "  Fix: pip install --upgrade llvmlite (jaxlite doctor shows all parts); until "
+                "then, "
                 "jaxlite.disable_jit() runs everything without compiling."
             ) from error
         llvm.initialize_native_target()
@@ -96,7 +97,10 @@ class Compiler:
             llvm.add_symbol("jaxlite_parallel", self.threads.address)
 
     def _bind_blas(self) -> None:
-        """Bind BLAS when the first program calls it: importing SciPy's takes as long as a compile."""
+        """Bind BLAS when the first program calls it.
+
+        Importing SciPy's takes as long as a compile.
+        """
         for name, address in library.symbols().items():
             self.llvm.add_symbol(name, address)
         self._has_blas = True

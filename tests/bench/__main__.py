@@ -37,7 +37,8 @@ class Worker:
 
     def ask(self, row: str, seconds: float) -> dict[str, Any]:
         """Time one row."""
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"row": row, "seconds": seconds}) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
@@ -76,68 +77,86 @@ def measure(row: str, workers: dict[str, Worker], rounds: int, seconds: float) -
     return result
 
 
-def main() -> int:
-    """Run and print the table; the exit status is 1 if values differ."""
+def arguments() -> argparse.Namespace:
+    """Return the parsed command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--peers", default="jax", help="comma-separated libraries with JAX's API")
     parser.add_argument("--rows", default="", help="only rows whose name contains this text")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.3, help="time per sample")
     parser.add_argument("--json", help="also write the numbers to this file")
-    options = parser.parse_args()
-    peers = [p for p in options.peers.split(",") if p]
-    workers = {name: Worker(name) for name in ("jaxlite", *peers)}
-    rows = [name for name in ROWS if options.rows in name]
-    table: dict[str, Any] = {}
-    head = (
-        "| workload | jaxlite us | first ms | "
-        + " | ".join(f"{p} us | first ms | ratio | first ratio" for p in peers)
-        + " | values |"
-    )
-    print(head)
-    print("|---|" + "--:|" * (2 + 4 * len(peers)) + "---|")
-    status = 0
-    ratios: dict[str, list[float]] = {p: [] for p in peers}
-    firsts: dict[str, list[float]] = {p: [] for p in peers}
-    for name in rows:
-        result = table[name] = measure(name, workers, options.rounds, options.seconds)
+    return parser.parse_args()
+
+
+class Table:
+    """Prints one line per row and keeps the ratios."""
+
+    def __init__(self, peers: list[str]) -> None:
+        self.peers = peers
+        self.ratios: dict[str, list[float]] = {p: [] for p in peers}
+        self.firsts: dict[str, list[float]] = {p: [] for p in peers}
+        self.is_good = True
+
+    def print_head(self) -> None:
+        """Print the head of the Markdown table."""
+        columns = " | ".join(f"{p} us | first ms | ratio | first ratio" for p in self.peers)
+        print(f"| workload | jaxlite us | first ms | {columns} | values |")
+        print("|---|" + "--:|" * (2 + 4 * len(self.peers)) + "---|")
+
+    def add(self, name: str, result: dict[str, Any]) -> None:
+        """Print one row."""
         ours = result["jaxlite"]
         if "error" in ours:
+            self.is_good = False
             print(f"| {name} | {ours['error']} |")
-            status = 1
-            continue
+            return
         cells = [f"{ours['us']:.1f}", f"{ours['first_ms']:.1f}"]
         same = "same"
-        for p in peers:
+        for p in self.peers:
             theirs = result[p]
             if "error" in theirs:
                 cells += [theirs["error"], "", "", ""]
                 continue
-            ratios[p].append(theirs["us"] / ours["us"])
-            firsts[p].append(theirs["first_ms"] / ours["first_ms"])
-            cells += [
-                f"{theirs['us']:.1f}",
-                f"{theirs['first_ms']:.1f}",
-                f"{ratios[p][-1]:.2f}",
-                f"{firsts[p][-1]:.2f}",
-            ]
+            ratio, first = theirs["us"] / ours["us"], theirs["first_ms"] / ours["first_ms"]
+            self.ratios[p].append(ratio)
+            self.firsts[p].append(first)
+            cells += [f"{theirs['us']:.1f}", f"{theirs['first_ms']:.1f}", f"{ratio:.2f}"]
+            cells.append(f"{first:.2f}")
             if not agree(ours["sum"], theirs["sum"]):
-                same, status = "DIFFER", 1
+                same, self.is_good = "DIFFER", False
         print(f"| {name} | " + " | ".join(cells) + f" | {same} |", flush=True)
-    for p in peers:
-        if ratios[p]:
-            mean = math.exp(sum(map(math.log, ratios[p])) / len(ratios[p]))
-            first = math.exp(sum(map(math.log, firsts[p])) / len(firsts[p]))
-            print(
-                f"\ngeometric mean against {p}: {mean:.2f}x per call, {first:.2f}x on the first "
-                "call"
-            )
+
+    def print_means(self) -> None:
+        """Print the geometric means of the ratios."""
+        for p in self.peers:
+            if self.ratios[p]:
+                mean, first = geometric_mean(self.ratios[p]), geometric_mean(self.firsts[p])
+                print(f"\ngeometric mean against {p}: {mean:.2f}x per call, {first:.2f}x at first")
+
+
+def geometric_mean(values: list[float]) -> float:
+    """Return the geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def main() -> int:
+    """Run and print the table; the exit status is 1 if values differ or a row fails."""
+    options = arguments()
+    peers = [p for p in options.peers.split(",") if p]
+    workers = {name: Worker(name) for name in ("jaxlite", *peers)}
+    table = Table(peers)
+    table.print_head()
+    results = {}
+    for name in [name for name in ROWS if options.rows in name]:
+        results[name] = measure(name, workers, options.rounds, options.seconds)
+        table.add(name, results[name])
+    table.print_means()
     for worker in workers.values():
         worker.close()
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(table, file, indent=1)
-    return status
+            json.dump(results, file, indent=1)
+    return 0 if table.is_good else 1
 
 
 if __name__ == "__main__":

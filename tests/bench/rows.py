@@ -8,6 +8,7 @@ JAX.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -129,7 +130,7 @@ def mlp(lib: SimpleNamespace) -> Any:
     sizes = [784, 512, 512, 10]
     params = [
         (jnp.asarray(data(a, b, seed=i) / np.sqrt(a)), jnp.zeros(b))
-        for i, (a, b) in enumerate(zip(sizes, sizes[1:], strict=False))
+        for i, (a, b) in enumerate(itertools.pairwise(sizes))
     ]
 
     def loss(params: Any, x: Any, t: Any) -> Any:

@@ -5,6 +5,7 @@ Out: JSON lines on stdout.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import sys
@@ -43,6 +44,11 @@ def median_s(call: Any, budget_s: float) -> float:
     return float(np.median(samples))
 
 
+def run_and_wait(lib: SimpleNamespace, jitted: Any, args: Any) -> None:
+    """Call ``jitted`` and wait for its result."""
+    lib.jax.block_until_ready(jitted(*args))
+
+
 def checksum(lib: SimpleNamespace, out: Any) -> list[float]:
     """Return numbers that tell whether two libraries computed the same."""
     leaves = lib.jax.tree_util.tree_leaves(out)
@@ -73,8 +79,8 @@ def main() -> None:
                 kept[name] = (jitted, args)
                 answer["sum"] = checksum(lib, out)
             jitted, args = kept[name]
-            block = lib.jax.block_until_ready
-            answer["us"] = median_s(lambda: block(jitted(*args)), request["seconds"]) * 1e6
+            call = functools.partial(run_and_wait, lib, jitted, args)
+            answer["us"] = median_s(call, request["seconds"]) * 1e6
         except Exception as error:  # a row that fails is a result of the benchmark, printed as such
             answer["error"] = f"{type(error).__name__}: {error}"[:300]
         print(json.dumps(answer), flush=True)

@@ -12,7 +12,6 @@ from jaxlite.diagnose.captured import capture, changes
 from jaxlite.diagnose.reads import reads_of, writes_of
 
 
-
 def define(source: str, **names: Any) -> dict[str, Any]:
     """Run ``source`` with ``names`` as a user's module would and return its names."""
     namespace = {"np": np, "jnp": jnp, **names}
@@ -25,7 +24,11 @@ def paths(fun: Any) -> dict[str, str]:
 
 
 def test_globals_closures_and_nested_functions_are_found() -> None:
-    n = define("def make(a):\n    def f(x):\n        g = lambda y: y * scale + a\n        return g(x)\n    return f\nf = make(3)", scale=2.0)
+    n = define(
+        "def make(a):\n    def f(x):\n        g = lambda y: y * scale + a\n        return g(x)\n   "
+        " return f\nf = make(3)",
+        scale=2.0,
+    )
     assert paths(n["f"]) == {"scale": "2.0", "a": "3"}
 
 
@@ -35,7 +38,9 @@ def test_names_bound_inside_are_no_reads() -> None:
 
 
 def test_helpers_are_followed_and_modules_are_not() -> None:
-    n = define("def helper(v):\n    return np.sin(v) * k\ndef f(x):\n    return helper(x) + np.pi", k=4)
+    n = define(
+        "def helper(v):\n    return np.sin(v) * k\ndef f(x):\n    return helper(x) + np.pi", k=4
+    )
     assert paths(n["f"]) == {"helper": "function helper", "k": "4"}
 
 
@@ -100,7 +105,14 @@ def test_mutability_verdicts() -> None:
     class Open:
         a: int = 1
 
-    n = define("def f():\n    return (t, l, fr, op, a)", t=(1,), l=[1], fr=Frozen(), op=Open(), a=np.ones(1))
+    n = define(
+        "def f():\n    return (t, l, fr, op, a)",
+        t=(1,),
+        l=[1],
+        fr=Frozen(),
+        op=Open(),
+        a=np.ones(1),
+    )
     verdicts = {v.path: v.is_mutable for v in capture(n["f"])}
     assert verdicts == {"t": False, "l": True, "fr": False, "op": True, "a": True}
 

@@ -28,7 +28,11 @@ CASES = [
     ("y = {k: v for k, v in d.items() if k in keep}", {"d", "keep"}, {"y"}),
     ("y = a if (a := f()) else b", {"f", "b"}, {"a", "y"}),
     ("z = (p := 1) and p", set(), {"p", "z"}),
-    ("match v:\n    case [a, b]:\n        y = a\n    case _:\n        y = 0", {"v"}, {"a", "b", "y"}),
+    (
+        "match v:\n    case [a, b]:\n        y = a\n    case _:\n        y = 0",
+        {"v"},
+        {"a", "b", "y"},
+    ),
     ("class C(B):\n    k = q\n", {"B", "q"}, {"C"}),
     ("del x", {"x"}, set()),
     ("def f():\n    x = 1\n    return x\ny = x", {"x"}, {"f", "y"}),

@@ -23,11 +23,11 @@ class Model:
 
 
 NAMES: dict[str, Any] = {
-    "scale": 2.0, "w": jnp.ones(3), "cfg": {"lr": 1.0}, "losses": [], "table": np.ones(3), "RATE": 0.1,
-    "frozen": Frozen(), "model": Model(), "sizes": (1, 2), "math": math, "flag": True, "name": "a",
+    "scale": 2.0, "w": jnp.ones(3), "cfg": {"lr": 1.0}, "losses": [], "table": np.ones(3),
+    "RATE": 0.1, "frozen": Frozen(), "model": Model(), "sizes": (1, 2), "math": math, "flag": True, "name": "a",
     "helper": lambda v: v,
 }  # fmt: skip
-CELLS = {name: (3, 1) for name in NAMES}
+CELLS = dict.fromkeys(NAMES, (3, 1))
 
 
 def codes(source: str) -> list[str]:
@@ -84,7 +84,9 @@ def test_capitals_assigned_twice_are_no_constant() -> None:
 def test_comments_silence_one_code_or_all() -> None:
     assert codes("@jax.jit\ndef f(x):\n    return x * scale  # jaxlite: ok JL101") == []
     assert codes("@jax.jit\ndef f(x):\n    return x * scale  # jaxlite: ok") == []
-    assert codes("@jax.jit\ndef f(x):\n    return x * scale  # jaxlite: ok JL102") == ["JL101 scale"]
+    assert codes("@jax.jit\ndef f(x):\n    return x * scale  # jaxlite: ok JL102") == [
+        "JL101 scale"
+    ]
 
 
 def test_source_that_does_not_parse_gives_nothing() -> None:

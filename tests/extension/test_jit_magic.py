@@ -144,7 +144,9 @@ def test_suggestion_for_a_misspelled_name(notebook: Any) -> None:
         ("2x", "'2x' is not a name for a function"),
     ],
 )
-def test_mistakes_on_the_magic_line_are_usage_errors(notebook: Any, line: str, message: str) -> None:
+def test_mistakes_on_the_magic_line_are_usage_errors(
+    notebook: Any, line: str, message: str
+) -> None:
     result = notebook.run(f"%%jit {line}\ny = x")
     assert message in result.out + result.err
     assert "Traceback" not in result.out + result.err

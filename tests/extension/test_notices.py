@@ -1,4 +1,7 @@
-"""Messages about captured globals: before a cell runs (JL101, JL102) and after they changed (JL202)."""
+"""Messages about captured globals: before a cell runs (JL101, JL102) and after they changed.
+
+JL202.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,17 @@ def test_captured_numpy_array_changed_in_place(notebook: Any) -> None:
 
 
 def test_helper_that_reads_a_global_counts(notebook: Any) -> None:
-    notebook.run("scale = 2.0\ndef helper(v):\n    return v * scale\n@jax.jit\ndef k(x):\n    return helper(x)\nk(1.)")
+    notebook.run(
+        "scale = 2.0\ndef helper(v):\n    return v * scale\n@jax.jit\ndef k(x):\n    return "
+        "helper(x)\nk(1.)"
+    )
     assert "JL202 k uses the old value of scale (2.0, now 3.0" in notebook.run("scale = 3.0").err
 
 
 def test_redefined_helper_is_told(notebook: Any) -> None:
-    notebook.run("def helper(v):\n    return v + 1\n@jax.jit\ndef k(x):\n    return helper(x)\nk(1.)")
+    notebook.run(
+        "def helper(v):\n    return v + 1\n@jax.jit\ndef k(x):\n    return helper(x)\nk(1.)"
+    )
     changed = notebook.run("def helper(v):\n    return v + 100")
     assert "JL202 k uses the old value of helper" in changed.err
 

@@ -6,6 +6,7 @@ import pytest
 import jaxlite as jl
 from jaxlite import settings
 from tests.nn.oracle import check
+from tests.random.oracle import slow
 
 pytestmark = pytest.mark.jax_oracle
 
@@ -39,8 +40,8 @@ def test_values_of_half_precision(name):
     check(lambda lib: getattr(lib.nn, name)(lib.numpy.asarray(TAME, np.float16), axis=1))
 
 
-@pytest.mark.parametrize("where", [None, MASK], ids=["all", "some"])
-@pytest.mark.parametrize("axis", [1, None])
+@pytest.mark.parametrize("where", [None, *slow(MASK)], ids=["all", "some"])
+@pytest.mark.parametrize("axis", [1, *slow(None)])
 @pytest.mark.parametrize("name", NAMES)
 def test_derivatives(name, axis, where):
     weights = np.float32([[1, 2, 3]])

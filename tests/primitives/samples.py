@@ -1,7 +1,7 @@
 """One line per primitive: operands on which the laws of ``test_laws.py`` are checked.
 
-A ``Sample`` names the dtypes, the interval in which each operand lies (smooth and defined there) and
-the parameters. ``SAMPLES`` is the table; ``operands`` makes the arrays.
+A ``Sample`` names the dtypes, the interval in which each operand lies (smooth and defined there)
+and the parameters. ``SAMPLES`` is the table; ``operands`` makes the arrays.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ Operand = Interval | Callable[[str], Any]
 
 @dataclass(frozen=True)
 class Sample:
-    """A primitive with parameters; ``operands[k]`` is an interval, or makes an array for a dtype."""
+    """A primitive with parameters.
+
+    ``operands[k]`` is an interval, or makes an array for a dtype.
+    """
 
     primitive: Primitive
     operands: tuple[Operand, ...] = ((-3.0, 3.0),)

@@ -30,7 +30,10 @@ from tests.primitives.samples import (
 WIDE = ("float64", "complex128")
 #: JAX's own parameter of the functions whose accuracy some devices can choose.
 HAS_ACCURACY = frozenset(
-    ["cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin", "sqrt", "tan", "tanh"]
+    {
+        *("cbrt", "cos", "exp", "exp2", "expm1", "log", "log1p", "logistic", "rsqrt", "sin"),
+        *("sqrt", "tan", "tanh"),
+    }
 )
 
 
@@ -126,12 +129,17 @@ def test_value_and_types_equal_jax(sample: Sample, dtype: str) -> None:
 
 
 #: Where a float function turns, overflows or ends.
-SPECIAL_FLOATS = np.array(
-    [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 2, 3, -3, 0.001, -7.7, 20, 88, -1000, 1e+30, np.inf, -np.inf, np.nan]
+SPECIAL_FLOATS = np.concatenate(
+    [
+        [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 2, 3, -3, 1e-3, -7.7, 20, 88, -1000],
+        [1e30, np.inf, -np.inf, np.nan],
+    ]
 )
 SPECIAL_INTEGERS = np.array([0, 1, 2, 3, 7, 8, 31, 100, 126, 127, -1, -2, -7, -8, -127, -128])
 #: JAX rounds these worse than our tolerance, or gives NaN where the limit is known.
-LESS_EXACT_IN_JAX = frozenset(["lgamma", "digamma", "polygamma", "zeta", "igamma", "igammac", "igamma_grad_a"])
+LESS_EXACT_IN_JAX = frozenset(
+    {"lgamma", "digamma", "polygamma", "zeta", "igamma", "igammac", "igamma_grad_a"}
+)
 
 
 @pytest.mark.jax_oracle
@@ -334,6 +342,8 @@ def test_slopes_at_special_points_equal_jax(sample: Sample, dtype: str) -> None:
     n = len(sample.operands)
     points = np.array([0.0, -0.0, 1, -1, 0.5, -2, 3, 1e-3, -7.7, 30, np.inf, -np.inf, np.nan])
     args = [a.ravel().copy() for a in np.meshgrid(*[points] * n, indexing="ij")]
+    if not has_tangent(sample, dtype):
+        pytest.skip("no tangent")
     for k in differentiable(sample, dtype):
 
         def slope(module: Any, fun: Any, k: int = k) -> Any:

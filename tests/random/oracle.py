@@ -9,12 +9,23 @@ from typing import Any
 
 import jax
 import numpy as np
+import pytest
 
 import jaxlite
 
 #: Lengths that no other test uses: JAX's compiled functions, cached by shape, are then this
 #: folder's own.
 N = 1013
+
+
+def slow(*values: Any) -> list[Any]:
+    """Return parameters for the slow tests: the oracle compiles each of its calls."""
+    return [
+        pytest.param(*v, marks=pytest.mark.slow)
+        if isinstance(v, tuple)
+        else pytest.param(v, marks=pytest.mark.slow)
+        for v in values
+    ]
 
 
 @contextmanager

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import jaxlite as jl
-from tests.random.oracle import N, check, check_error, full_jax, ulps
+from tests.random.oracle import N, check, check_error, full_jax, slow, ulps
 
 FLOATS = [None, np.float32, np.float16, ml_dtypes.bfloat16]
-INTS = [None, np.int32, np.uint32, np.int8, np.uint8, np.int16]
+INTS = [None, np.uint8, *slow(np.int32, np.uint32, np.int8, np.int16)]
 
 pytestmark = pytest.mark.jax_oracle
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+@pytest.mark.parametrize("dtype", [*FLOATS, *slow(ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)])
 def test_uniform(dtype):
     check("uniform", (N,), dtype)
 
@@ -77,7 +77,7 @@ def test_randint_between_arrays():
     check("randint", (2, 3), np.arange(3, dtype=np.int32), np.int32([[5], [9]]))
 
 
-@pytest.mark.parametrize("mode", ["low", "high"])
+@pytest.mark.parametrize("mode", ["low", *slow("high")])
 @pytest.mark.parametrize("p", [0.3, np.float16(0.3), np.float32([0.1, 0.9])])
 def test_bernoulli(mode, p):
     check("bernoulli", p, (N, 2), mode)
@@ -88,7 +88,7 @@ def test_bernoulli_by_default():
     check("bernoulli")
 
 
-@pytest.mark.parametrize("dtype", [None, np.float32, np.complex64, np.bool_, np.int8])
+@pytest.mark.parametrize("dtype", [None, np.float32, *slow(np.complex64, np.bool_, np.int8)])
 def test_rademacher(dtype):
     check("rademacher", (N,), dtype)
 
@@ -99,12 +99,14 @@ def test_rademacher(dtype):
         ("uniform", ((N,),), 0),
         ("uniform", ((N,), None, -2.3, 7.7), 0),
         ("randint", ((N,), 0, 2**40), 0),
-        ("bits", ((N,),), 0),
-        ("permutation", (N,), 0),
-        ("rademacher", ((N,),), 0),
-        ("fold_in", (7,), 0),
-        # SciPy's inverse error function is more accurate than the oracle's polynomial.
-        ("normal", ((N,),), 64),
+        *slow(
+            ("bits", ((N,),), 0),
+            ("permutation", (N,), 0),
+            ("rademacher", ((N,),), 0),
+            ("fold_in", (7,), 0),
+            # SciPy's inverse error function is more accurate than the oracle's polynomial.
+            ("normal", ((N,),), 64),
+        ),
     ],
 )
 def test_with_64_bit_types(name, args, within):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jaxlite as jl
-from tests.random.oracle import check, check_error, full_jax
+from tests.random.oracle import check, check_error, full_jax, slow
 
 pytestmark = pytest.mark.jax_oracle
 
@@ -15,7 +15,7 @@ N = 307
 @pytest.mark.parametrize(
     "a", [0.3, *(pytest.param(a, marks=pytest.mark.slow) for a in (0.001, 1.0, 2.5, 100.0))]
 )
-@pytest.mark.parametrize("name", ["gamma", "loggamma"])
+@pytest.mark.parametrize("name", ["gamma", *slow("loggamma")])
 def test_gamma(name, a):
     check(name, a, (N,), near=2e-6)
 

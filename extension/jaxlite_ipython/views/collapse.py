@@ -172,12 +172,13 @@ def _group(
         if not node.is_op:
             image[id(node)] = _copy(node)
             ends.append(image[id(node)])
+    shared = _read_elsewhere(graph, target)
     boxes = []
     for lane in lanes:
         group = members.get(id(lane), [])
         if not group:
             continue
-        box = group[0] if len(group) == 1 else _line_box(group, lane, label(group), graph)
+        box = group[0] if len(group) == 1 else _line_box(group, lane, label(group), shared)
         box = replace(_copy(box), lane=lane)
         boxes.append(box)
         image.update((id(node), box) for node in group)
@@ -186,11 +187,20 @@ def _group(
     return _rebuild(graph, [*given, *boxes, *outputs], lanes, image)
 
 
-def _line_box(group: list[Node], lane: Lane, label: str, graph: OpGraph) -> Node:
+def _read_elsewhere(graph: OpGraph, target: dict[int, Lane]) -> set[int]:
+    """Return the ids of the operations that another lane (or an output) reads."""
+    return {
+        id(source)
+        for node in graph.nodes
+        for source in node.reads
+        if source.is_op
+        and (node.lane is None or target[id(node.lane)] is not target[id(source.lane)])
+    }
+
+
+def _line_box(group: list[Node], lane: Lane, label: str, shared: set[int]) -> Node:
     """Return the box of a line; its type is that of the last value that others read."""
-    own = {id(n) for n in group}
-    read = {id(s) for n in graph.nodes if id(n) not in own for s in n.reads}
-    last = next((n for n in reversed(group) if id(n) in read), group[-1])
+    last = next((n for n in reversed(group) if id(n) in shared), group[-1])
     return Node(
         "op",
         label,

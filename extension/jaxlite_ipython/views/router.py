@@ -33,6 +33,7 @@ class Arrow:
     target: Box
     n_bytes: float
     is_result: bool
+    scale: float = 13.0
     channel: float | None = None
     start: Point = (0.0, 0.0)
     curves: list[Cubic] = field(default_factory=list)
@@ -40,7 +41,7 @@ class Arrow:
     @property
     def width(self) -> float:
         """Line width: the logarithm of the bytes."""
-        return round(min(max(1.2 + 0.17 * math.log2(max(self.n_bytes, 4) / 4), 1.2), 4.6), 1)
+        return round(1.2 + 2.4 * math.log2(max(self.n_bytes, 4) / 4) / self.scale, 1)
 
     @property
     def is_down(self) -> bool:
@@ -59,6 +60,9 @@ def route(graph: OpGraph, layout: Layout, deadline: float | None = None) -> list
         for node in graph.nodes
         for source, n_bytes in node.reads.items()
     ]
+    largest = max([a.n_bytes for a in arrows], default=4.0)
+    for arrow in arrows:
+        arrow.scale = max(13.0, math.log2(max(largest, 4) / 4))
     channels = _Channels(layout)
     for arrow in sorted(arrows, key=lambda a: abs(a.target.row - a.source.row)):
         if deadline is not None and time.perf_counter() > deadline:
