@@ -28,6 +28,7 @@ from jaxlite.language.primitive import Linear, Zero, instantiate, zeros_of
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
 from jaxlite.language.trace import get_aval
 from jaxlite.language.treedef import PyTreeDef
+from jaxlite.primitives.families import ops
 from jaxlite.transforms.eval_jaxpr import eval_jaxpr
 from jaxlite.transforms.jvp import jvp_flat
 from jaxlite.transforms.linearize import Linearized, linearize_flat
@@ -396,11 +397,24 @@ def value_and_grad(
         else:
             out, pullback = vjp(chosen, *values)
         _check_grad_output(out, holomorphic)
-        gradients = pullback(one_like(out))
+        gradients = weaken(pullback(one_like(out)), tuple(values))
         gradient = gradients[0] if isinstance(argnums, int | np.integer) else gradients
         return ((out, aux), gradient) if has_aux else (out, gradient)
 
     return value_and_grad_fun
+
+
+def weaken(gradients: Any, values: Any) -> Any:
+    """Return gradients as weakly typed as their values: Python numbers stay numbers."""
+    leaves, tree = tree_flatten(values)
+    flat = tree.flatten_up_to(gradients)
+    return tree_unflatten(tree, [_weak_as(g, v) for g, v in zip(flat, leaves, strict=True)])
+
+
+def _weak_as(gradient: Any, value: Any) -> Any:
+    if not isinstance(gradient, Array) or gradient.weak_type or not abstractify(value).weak_type:
+        return gradient
+    return ops.convert_element_type(gradient, gradient.dtype, True)
 
 
 def one_like(x: Any) -> Any:

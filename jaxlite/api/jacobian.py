@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxlite.api.arguments import abstractify, check_callable, split_argnums, to_arrays
-from jaxlite.api.grad import jvp, vjp
+from jaxlite.api.grad import jvp, vjp, weaken
 from jaxlite.api.vmap import vmap
 from jaxlite.language import dtypes
 from jaxlite.language.array import from_numpy
@@ -107,7 +107,8 @@ def jacrev(
         for leaf in outs:
             _check_output("jacrev", leaf, holomorphic, reverse=True)
         basis = tree_unflatten(out_tree, [_basis(i, outs, first=True) for i in range(len(outs))])
-        rows = vmap(pullback)(basis)  # each leaf: [all output elements, *in.shape]
+        # Each leaf: [all output elements, *in.shape].
+        rows = weaken(vmap(pullback)(basis), tuple(values))
         result = _split_rows(rows, outs, out_tree, argnums)
         return (result, aux) if has_aux else result
 

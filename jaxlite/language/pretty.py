@@ -166,12 +166,12 @@ def jaxpr_lines(
     body = [eqn_lines(e, context, indent + 4, used) for e in jaxpr.eqns]
     outs = ", ".join(atom_text(a, context) for a in jaxpr.outvars)
     result = f"({outs},)" if len(jaxpr.outvars) == 1 else f"({outs})"
-    head = f"{{ lambda{consts} ; {' '.join(args)}. let"
+    head = f"{{ lambda{consts or ' '}; {' '.join(args)}. let"
     flat = f"{head} {'; '.join(lines[0] for lines in body)} in {result} }}"
     is_short = all(len(lines) == 1 for lines in body) and indent + len(flat) <= 80
     if is_short and not source_info:
         return [flat]
-    lines = fill(f"{{ lambda{consts} ;", args, ". let") if len(head) + indent > WIDTH else [head]
+    lines = fill(f"{{ lambda{consts or ' '};", args, ". let") if len(head) + indent > WIDTH else [head]
     rows = [
         ("    " + line, eqn) for eqn, part in zip(jaxpr.eqns, body, strict=True) for line in part
     ]

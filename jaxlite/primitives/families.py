@@ -411,15 +411,31 @@ def sum_to_scalar(ct: Value) -> Value:
 
 def _dtype_mismatch(name: str, avals: tuple[ShapedArray, ...]) -> str:
     listed = ", ".join(dtypes.name_of(aval.dtype) for aval in avals)
-    tip = _NUMPY_TIPS.get(name, name)
+    tip = _NUMPY_TIPS.get(name)
+    if tip is None:
+        return f"lax.{name} requires arguments to have the same dtypes, got {listed}."
     return (
         f"lax.{name} requires arguments to have the same dtypes, got {listed}. "
         f"(Tip: jnp.{tip} is a similar function that does automatic type promotion on inputs)."
     )
 
 
-#: Names of ``jax.numpy`` functions that differ from the primitive's.
-_NUMPY_TIPS = {"clamp": "clip", "select": "where"}
+#: The function of ``jax.numpy`` that JAX's message names.
+_NUMPY_TIPS = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "divide",
+    "max": "maximum",
+    "min": "minimum",
+    "atan2": "arctan2",
+    "nextafter": "nextafter",
+    "eq": "equal",
+    "ne": "not_equal",
+    "shift_left": "left_shift",
+    "shift_right_logical": "right_shift",
+    "shift_right_arithmetic": "right_shift",
+}
 
 
 # --- reductions ---

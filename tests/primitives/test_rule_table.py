@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import jaxlite  # noqa: F401 - defines all primitives
+import jaxlite
 import jaxlite.primitives
 from jaxlite.language.primitive import Primitive
 from jaxlite.primitives.families import Elementwise, NaryElementwise
