@@ -43,14 +43,14 @@ def _wide_types() -> Any:
         yield
 
 
-def pairs(samples: list[Sample], only: tuple[str, ...] | None = None) -> Any:
+def pairs(samples: list[Sample], only: tuple[str, ...] | None = None, quick: Any = QUICK) -> Any:
     """Parametrize over samples and their dtypes; dtypes beside the common ones are slow."""
     cases = [
         pytest.param(
             sample,
             dtype,
             id=f"{sample.name}-{dtype}",
-            marks=() if only or dtype in QUICK else pytest.mark.slow,
+            marks=() if only or dtype in quick else pytest.mark.slow,
         )
         for sample in samples
         for dtype in sample.dtypes
@@ -165,7 +165,7 @@ def test_special_values_equal_jax(sample: Sample, dtype: str) -> None:
 # --- batching, compilation ---
 
 
-@pairs(SAMPLES)
+@pairs(SAMPLES, quick=("float32",))
 def test_vmap_equals_a_loop(sample: Sample, dtype: str) -> None:
     fun = ours(sample, dtype)
     rows = [operands(sample, dtype, seed) for seed in range(3)]
@@ -216,7 +216,7 @@ def test_kernel_ir_equals_impl(sample: Sample, dtype: str) -> None:
     assert_close(out.reshape(expected.shape), expected)
 
 
-@pairs(SAMPLES)
+@pairs(SAMPLES, quick=("float32", "int32"))
 def test_jit_equals_eager(sample: Sample, dtype: str) -> None:
     args = [asarray_eager(a) for a in operands(sample, dtype)]
     fun = ours(sample, dtype)

@@ -73,6 +73,8 @@ def test_python_threads_may_run_shared_loops_at_once() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+# JAX, where another test has imported it, warns of every fork.
+@pytest.mark.filterwarnings("ignore:.*_at_fork.*:pytest.PytestUnraisableExceptionWarning")
 def test_a_forked_child_runs_serially() -> None:
     with override(num_threads=2):
         program = long_loop()

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 from jaxlite_ipython.views.base import View
+from jaxlite_ipython.views.kernels_graph import KernelsView, measure
 from jaxlite_ipython.views.trace_graph import TraceView
 from jaxlite_ipython.views.traced import subject_of
 
-__all__ = ["TraceView", "View", "trace"]
+__all__ = ["KernelsView", "TraceView", "View", "kernels", "trace"]
 
 
 def trace(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> TraceView:
@@ -36,3 +37,27 @@ def trace(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> TraceView:
     ['x', 'tanh', 'mul 2', 'result']
     """
     return TraceView(subject_of(f, args, kwargs))
+
+
+def kernels(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> KernelsView:
+    """Return the fused kernels of ``f`` for these arguments, and why they are not fewer.
+
+    The function is compiled, and run up to 20 times (0.3 s) to measure a call, unless an argument is
+    only a type or the function has effects.
+
+    Args:
+      f: a function, or what ``jaxlite.jit`` made of one.
+      args, kwargs: arrays, numbers and containers of them, or ``ShapeDtypeStruct``.
+
+    Raises:
+      TypeError: as a call of ``jaxlite.jit(f)``.
+
+    >>> import jaxlite, jaxlite.numpy as jnp
+    >>> view = jaxlite.kernels(lambda x, w: jnp.tanh(x @ w) * 2, jnp.ones((64, 64)), jnp.ones((64, 64)))
+    >>> [kernel["operations"] for kernel in view.data()["kernels"]]
+    [['dot'], ['tanh', 'mul']]
+    """
+    subject = subject_of(f, args, kwargs)
+    has_effects = bool(subject.traced.jaxpr.effects)
+    timing = None if has_effects else measure(subject.jitted, args, kwargs)
+    return KernelsView(subject, timing)

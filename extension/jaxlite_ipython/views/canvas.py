@@ -144,6 +144,12 @@ class Canvas:
         """End the group."""
         self._svg.append("</g>")
 
+    def extend(self, other: Canvas) -> None:
+        """Draw everything of ``other`` on top."""
+        self._svg += other._svg
+        self._xdot += other._xdot
+        self._pens += other._pens
+
     def _add(self, kind: str, points: Sequence[Point], pen: Pen) -> None:
         self._xdot.append((kind, tuple([v for p in points for v in p]), ""))
         self._pens.append(pen)

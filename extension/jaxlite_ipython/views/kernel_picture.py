@@ -1,0 +1,260 @@
+"""The kernel picture. In: ``KernelFacts`` and totals in words. Out: a ``Canvas``.
+
+Left the chain of kernels with the reasons between them, right the source of each: the user's lines
+with a stripe, then the loop nest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxlite_ipython.views.canvas import Canvas, Pen, text_width
+from jaxlite_ipython.views.kernel_data import Card, Gap, KernelFacts
+from jaxlite_ipython.views.palette import (
+    BLUE,
+    DIM,
+    EDGE,
+    FAINT,
+    FAMILIES,
+    GREEN,
+    LANE,
+    LINE,
+    ORANGE,
+    ORANGE_FILL,
+    PAPER,
+    PURPLE_FILL,
+    SOFT,
+)
+from jaxlite_ipython.views.words import bytes_text, count, flops_text, short, wrap
+
+__all__ = ["Figure", "draw_kernels"]
+
+WIDTH = 1160.0
+LEFT = 500.0
+MARGIN = 16.0
+HEADER = 46.0
+STRIP = 64.0
+MAX_SOURCE = 22
+CODE = 11.5
+CODE_LINE = 17.0
+STRIPES = (("#56b4e9", "#e9f6fd"), ("#94456f", PURPLE_FILL), (ORANGE, ORANGE_FILL))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the strip on top, and the words below it."""
+
+    value: str
+    note: str
+    is_modelled: bool = False
+
+
+def draw_kernels(
+    facts: KernelFacts, *, title: str, summary: str, figures: Sequence[Figure], prefix: str
+) -> Canvas:
+    """Return the picture."""
+    canvas = Canvas(WIDTH, 0)
+    painter = _Painter(canvas, facts, prefix)
+    y = HEADER + STRIP + MARGIN
+    for card in facts.cards:
+        y = painter.row(card, y)
+    if not facts.cards:
+        canvas.text((MARGIN, y + 14), "No kernel: every result is an input or a constant.", 13)
+        y += 34
+    canvas.height = y + 36
+    frame = Canvas(WIDTH, canvas.height)
+    _frame(frame, title, summary, figures)
+    frame.extend(canvas)
+    y = canvas.height - 36
+    frame.line((1, y), (WIDTH - 1, y), Pen("none", LINE))
+    text = "moved and work are modelled (\N{ALMOST EQUAL TO}), each bar on one scale for all kernels"
+    frame.text((MARGIN, y + 23), text, 12, fill=DIM)
+    return frame
+
+
+def _frame(canvas: Canvas, title: str, summary: str, figures: Sequence[Figure]) -> None:
+    canvas.rect(0.5, 0.5, WIDTH - 1, canvas.height - 1, Pen(PAPER, LINE), 9)
+    top = HEADER + STRIP
+    canvas.rect(1, top, LEFT - 1, canvas.height - top - 37, Pen(SOFT))
+    title = short(title, 60)
+    canvas.text((MARGIN, 29), title, 15, bold=True)
+    x = MARGIN + text_width(title, 15, bold=True) + 14
+    canvas.text((x, 29), short(summary, int((WIDTH - x - 20) / 6.6)), 13, fill=DIM)
+    canvas.line((1, HEADER), (WIDTH - 1, HEADER), Pen("none", LINE))
+    canvas.line((1, top), (WIDTH - 1, top), Pen("none", LINE))
+    canvas.line((LEFT, top), (LEFT, canvas.height - 36), Pen("none", LINE))
+    width = WIDTH / max(len(figures), 1)
+    for k, figure in enumerate(figures):
+        if k:
+            canvas.line((k * width, HEADER), (k * width, top), Pen("none", LINE))
+        x = k * width + MARGIN
+        canvas.text((x, HEADER + 28), figure.value, 17, bold=True)
+        room = int((width - 2 * MARGIN) / 5.7)
+        canvas.text((x, HEADER + 48), short(figure.note, room), 12, fill=DIM)
+
+
+class _Painter:
+    def __init__(self, canvas: Canvas, facts: KernelFacts, prefix: str) -> None:
+        self.canvas = canvas
+        self.facts = facts
+        self.prefix = prefix
+        self.most_bytes = max([c.n_bytes for c in facts.cards], default=1.0) or 1.0
+        self.most_flops = max([c.flops for c in facts.cards], default=1.0) or 1.0
+
+    def row(self, card: Card, y: float) -> float:
+        """Draw the reasons in front of a card, the card and its source; return where the next begins."""
+        for gap in self.facts.before(card):
+            y = self.gap(gap, y)
+        bottom = self.card(card, y)
+        return max(bottom, self.source(card, y)) + 12
+
+    def gap(self, gap: Gap, y: float) -> float:
+        canvas = self.canvas
+        x, room = 62.0, LEFT - 62.0 - MARGIN
+        pill = f"not fused \N{MIDDLE DOT} {gap.code}"
+        width = text_width(pill, 11.5, bold=True) + 18
+        canvas.rect(x, y, width, 19, Pen(ORANGE_FILL), 9.5)
+        canvas.text((x + 9, y + 13.5), pill, 11.5, bold=True, fill=ORANGE)
+        way = f"{gap.producer} \N{RIGHTWARDS ARROW} {gap.consumer}"
+        canvas.text((x + width + 8, y + 13.5), way, 12, fill=DIM)
+        at = y + 36
+        for line in wrap(gap.sentence, int(room / 6.2), 3):
+            canvas.text((x, at), line, 12)
+            at += 17
+        canvas.text((x, at), gap.cost, 12, fill=DIM)
+        at += 17
+        colour = BLUE if gap.has_fix else GREEN
+        for line in wrap(gap.fix, int(room / 6.2), 2):
+            canvas.text((x, at), line, 12, bold=True, fill=colour)
+            at += 17
+        end = at - 4
+        canvas.line((38, y), (38, end - 8), Pen("none", EDGE, 4))
+        canvas.polygon([(31, end - 9), (45, end - 9), (38, end + 1)], Pen(EDGE))
+        return end + 10
+
+    def card(self, card: Card, y: float) -> float:
+        canvas = self.canvas
+        family = FAMILIES[card.family]
+        x = MARGIN + 18.0 * min(card.depth, 4)
+        width = LEFT - MARGIN - x
+        rows = _chip_rows(card, width - 32)
+        is_loop = card.kind == "control"
+        h = 38 + 25.0 * len(rows) + (4 if is_loop else 44)
+        facts = f"{card.title}, {card.result}"
+        canvas.open_group(f"{self.prefix}-{card.id}", "jxl-kernel", facts)
+        canvas.rect(x, y, width, h, Pen(PAPER, LINE), 7)
+        canvas.rect(x, y, 5, h, Pen(family.stroke), 2)
+        id_width = text_width(card.id, 12, bold=True) + 16
+        canvas.rect(x + 16, y + 10, id_width, 19, Pen(family.fill), 5)
+        canvas.text((x + 16 + id_width / 2, y + 24), card.id, 12, bold=True, anchor="middle",
+                    fill=family.stroke)
+        result_width = text_width(card.result, 11.5, mono=True)
+        room = width - id_width - result_width - 60
+        title = short(card.title, max(int(room / 7.4), 8))
+        canvas.text((x + 24 + id_width, y + 24), title, 13, bold=True)
+        canvas.text((x + width - 14, y + 24), card.result, 11.5, mono=True, anchor="end", fill=DIM)
+        at = y + 38
+        for row in rows:
+            self.chips(row, x + 16, at)
+            at += 25
+        if not is_loop:
+            about = "\N{ALMOST EQUAL TO} "
+            moved = about + bytes_text(card.n_bytes)
+            self.bar("moved", card.n_bytes / self.most_bytes, moved, x + 16, at + 12, family.stroke)
+            work = about + flops_text(card.flops) if card.flops else "none"
+            self.bar("work", card.flops / self.most_flops, work, x + 16, at + 31, family.stroke)
+        canvas.close_group()
+        return y + h
+
+    def chips(self, row: list[tuple[str, str]], x: float, y: float) -> None:
+        for label, name in row:
+            family = FAMILIES.get(name)
+            width = text_width(label, 11.5) + 16
+            stroke, fill = (family.stroke, family.fill) if family else (FAINT, PAPER)
+            self.canvas.rect(x, y, width, 20, Pen(fill, stroke), 4)
+            self.canvas.text((x + width / 2, y + 14), label, 11.5, anchor="middle")
+            x += width + 5
+
+    def bar(
+        self, label: str, share: float, value: str, x: float, y: float, colour: str
+    ) -> None:
+        canvas = self.canvas
+        canvas.text((x, y), label, 12, fill=DIM)
+        canvas.rect(x + 66, y - 9, 190, 9, Pen(LINE), 2)
+        length = max(190 * share, 2.0 if share else 0.0)
+        if length:
+            # Modelled, not measured: an outline with a light filling.
+            canvas.rect(x + 66, y - 9, length, 9, Pen("#ffffff", colour, 1), 2)
+            for k in range(int(length // 5)):
+                left = x + 66 + 5 * k
+                canvas.line((left + 1, y - 1), (left + 4, y - 8), Pen("none", colour, 1))
+        canvas.text((x + 266, y), value, 11.5, mono=True)
+
+    def source(self, card: Card, y: float) -> float:
+        """Draw the user's lines and the loop nest of a card; return the end."""
+        canvas = self.canvas
+        x, width = LEFT + MARGIN, WIDTH - LEFT - 2 * MARGIN
+        n_chars = int((width - 62) / (CODE * 0.602))
+        lines = source_lines(card)
+        shown = lines[:MAX_SOURCE]
+        top = y + 24
+        canvas.text((x, y + 13), f"{card.id} source", 13, bold=True)
+        canvas.text((x + 86, y + 13), _source_kind(card), 12, fill=DIM)
+        lanes = card.lanes[:4]
+        n_lines = len(lanes) + len(shown) + (len(lanes) < len(card.lanes)) + (shown != lines)
+        h = n_lines * CODE_LINE + 16
+        canvas.rect(x, top, width, h, Pen(LANE, LINE), 7)
+        at = top + 8
+        for k, lane in enumerate(lanes):
+            stripe, fill = STRIPES[k % len(STRIPES)]
+            canvas.rect(x + 1, at, width - 2, CODE_LINE, Pen(fill))
+            canvas.rect(x + 1, at, 4, CODE_LINE, Pen(stripe))
+            number = str(lane.first or "")
+            canvas.text((x + 34, at + 12.5), number, 11, mono=True, anchor="end", fill=DIM)
+            text = short(lane.text, n_chars)
+            canvas.text((x + 48, at + 12.5), text, CODE, mono=True)
+            at += CODE_LINE
+        if len(lanes) < len(card.lanes):
+            more = count(len(card.lanes) - len(lanes), "more line")
+            canvas.text((x + 48, at + 12.5), f"and {more} of yours", CODE, fill=DIM)
+            at += CODE_LINE
+        canvas.line((x, at + 1), (x + width, at + 1), Pen("none", LINE))
+        for k, line in enumerate(shown):
+            canvas.text((x + 34, at + 14), str(k + 1), 10, mono=True, anchor="end", fill=FAINT)
+            canvas.text((x + 48, at + 14), short(line, n_chars), CODE, mono=True)
+            at += CODE_LINE
+        if shown != lines:
+            more = count(len(lines) - len(shown), "more line")
+            canvas.text((x + 48, at + 14), f"{more} in .text()", CODE, fill=DIM)
+        return top + h
+
+
+def source_lines(card: Card) -> list[str]:
+    """Return the loop nest without the equations it came from."""
+    lines = card.source.split("\n") if card.source else ["(no kernel of its own)"]
+    return [line for line in lines if not line.lstrip().startswith("# ")]
+
+
+def _source_kind(card: Card) -> str:
+    kinds = {"dot": "library call", "host": "runs in Python", "control": "steps of the program"}
+    kind = kinds.get(card.kind, "loop nest")
+    return f"{kind}, {count(card.n_steps, 'launch', 'launches')}" if card.n_steps > 1 else kind
+
+
+def _chip_rows(card: Card, width: float) -> list[list[tuple[str, str]]]:
+    """Break the chips into at most two rows; what does not fit is counted."""
+    rows: list[list[tuple[str, str]]] = [[]]
+    used = 0.0
+    for k, chip in enumerate(card.chips):
+        w = text_width(chip[0], 11.5) + 21
+        limit = width - 52 if len(rows) == 2 else width
+        if rows[-1] and used + w > limit:
+            if len(rows) == 2:
+                rows[-1].append((f"+{len(card.chips) - k}", ""))
+                break
+            rows.append([])
+            used = 0.0
+        rows[-1].append(chip)
+        used += w
+    return rows

@@ -1,0 +1,174 @@
+"""The fused kernels: what the compiler made. In: a traced function. Out: ``KernelsView``."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import jaxlite
+from jaxlite_ipython.report import milliseconds
+from jaxlite_ipython.views.base import View
+from jaxlite_ipython.views.canvas import Canvas
+from jaxlite_ipython.views.kernel_data import Gap, KernelFacts, kernel_facts
+from jaxlite_ipython.views.kernel_picture import Figure, draw_kernels
+from jaxlite_ipython.views.kernel_text import card_data, gap_data, kernel_text
+from jaxlite_ipython.views.lane_dot import quote
+from jaxlite_ipython.views.palette import EDGE, FAMILIES
+from jaxlite_ipython.views.traced import Subject
+from jaxlite_ipython.views.words import bytes_text, count, flops_text, rate_text
+
+__all__ = ["KernelsView", "Timing", "measure"]
+
+_ABOUT = "\N{ALMOST EQUAL TO} "
+MAX_RUNS = 20
+#: Seconds that measuring may take.
+BUDGET_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Measured seconds of a whole call: the median and half the distance of the quartiles."""
+
+    median_s: float
+    spread_s: float
+    n_runs: int
+
+
+def measure(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Timing | None:
+    """Run a compiled function on concrete arguments, or return None if they are only types."""
+    leaves = jaxlite.tree_util.tree_leaves((args, kwargs))
+    if any(isinstance(leaf, jaxlite.ShapeDtypeStruct) for leaf in leaves):
+        return None
+    arrays = [x for x in leaves if isinstance(x, np.ndarray | jaxlite.Array)]
+    if any(not hasattr(x, "__array__") for x in arrays):
+        return None
+    stop = time.perf_counter() + BUDGET_S
+    times: list[float] = []
+    jaxlite.block_until_ready(jitted(*args, **kwargs))  # the first call compiles
+    while len(times) < MAX_RUNS and (not times or time.perf_counter() < stop):
+        start = time.perf_counter()
+        jaxlite.block_until_ready(jitted(*args, **kwargs))
+        times.append(time.perf_counter() - start)
+    low, high = np.quantile(times, (0.25, 0.75))
+    return Timing(statistics.median(times), float(high - low) / 2, len(times))
+
+
+def compilation_of(subject: Subject) -> tuple[Any, tuple[str, ...]]:
+    """Return the compilation of a traced function, and the names of its program's inputs.
+
+    The one that calls use, if there is one: its captured arrays are leading inputs.
+    """
+    traced = subject.traced
+    for entry in getattr(subject.jitted, "entries", ()):
+        if entry.traced is traced.jaxpr:
+            return entry.compilation, (*subject.const_names, *subject.arg_names)
+    return traced.lower().compilation, subject.arg_names
+
+
+class KernelsView(View):
+    """The kernels of a compiled function and why they are not fewer. Made by ``jaxlite.kernels``."""
+
+    def __init__(self, subject: Subject, timing: Timing | None = None) -> None:
+        super().__init__()
+        self.subject = subject
+        self.timing = timing
+        self.compilation, names = compilation_of(subject)
+        self.facts: KernelFacts = kernel_facts(
+            self.compilation, names, subject.result_names, is_cell=subject.is_cell
+        )
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """The reasons why kernels are not one."""
+        return self.facts.gaps
+
+    @property
+    def title(self) -> str:
+        """One line: what this shows."""
+        return f"Kernels of {self.subject.title}: {self.summary}"
+
+    @property
+    def summary(self) -> str:
+        """Operations, kernels and compile time."""
+        c = self.compilation
+        arrow = "\N{RIGHTWARDS ARROW}"
+        ops = f"{count(c.n_operations, 'op')} {arrow} {count(c.n_kernels, 'kernel')}"
+        seconds = sum(c.seconds.values())
+        return f"{ops} \N{MIDDLE DOT} compiled in {milliseconds(seconds)}"
+
+    def figures(self) -> list[Figure]:
+        """The numbers on top: time, bytes, arithmetic, suggestions."""
+        facts, timing = self.facts, self.timing
+        if timing is None:
+            figures = [Figure("not measured", "types without values were given")]
+        else:
+            runs = f"median of {count(timing.n_runs, 'run')}"
+            spread = f"\N{PLUS-MINUS SIGN}{milliseconds(timing.spread_s)}"
+            figures = [Figure(milliseconds(timing.median_s), f"{runs}, {spread}, whole call")]
+        unfused = f"op by op: {bytes_text(facts.n_bytes_unfused)}"
+        if facts.n_bytes:
+            ratio = facts.n_bytes_unfused / facts.n_bytes
+            unfused += f" ({ratio:.1f}\N{MULTIPLICATION SIGN})"
+        figures.append(Figure(f"{_ABOUT}{bytes_text(facts.n_bytes)} moved", unfused, True))
+        reached = "modelled"
+        if timing is not None:
+            rate = facts.flops / timing.median_s
+            through = facts.n_bytes / timing.median_s
+            reached = f"{_ABOUT}{rate_text(rate, 'FLOP/s')}, {rate_text(through, 'B/s')} reached"
+        figures.append(Figure(f"{_ABOUT}{flops_text(facts.flops)}", reached, True))
+        n = sum(g.has_fix for g in facts.gaps)
+        note = f"{count(len(facts.gaps), 'place')} not fused"
+        figures.append(Figure(count(n, "suggestion"), note))
+        return figures
+
+    def _text(self) -> str:
+        return kernel_text(self)
+
+    def data(self) -> dict[str, Any]:
+        """Return totals, kernels in the order they run, and the reasons between them."""
+        c, facts, timing = self.compilation, self.facts, self.timing
+        return {
+            "view": "kernels",
+            "function": self.subject.title,
+            "n_ops": c.n_operations,
+            "n_kernels": c.n_kernels,
+            "compile_s": sum(c.seconds.values()),
+            "measured_s": timing.median_s if timing else None,
+            "bytes": facts.n_bytes,
+            "bytes_unfused": facts.n_bytes_unfused,
+            "flops": facts.flops,
+            "kernels": [card_data(card) for card in facts.cards],
+            "not_fused": [gap_data(gap) for gap in facts.gaps],
+        }
+
+    def dot(self) -> str:
+        """Return the chain of kernels as DOT text."""
+        lines = [
+            "digraph jaxlite {",
+            'graph [bgcolor=white fontname="Arial"]',
+            'node [shape=box style="rounded,filled" fontname="Arial" fontsize=12]',
+            f'edge [color="{EDGE}" fontname="Arial" fontsize=10]',
+        ]
+        for card in self.facts.cards:
+            family = FAMILIES[card.family]
+            label = quote(f"{card.id} {card.title}\n{card.result}".replace("\n", " - "))
+            lines.append(
+                f'{card.id} [label={label} fillcolor="{family.fill}" color="{family.stroke}"]'
+            )
+        for gap in self.facts.gaps:
+            edge = f"{gap.producer} -> {gap.consumer}"
+            lines.append(f"{edge} [label={quote(gap.code)} tooltip={quote(gap.sentence)}]")
+        return "\n".join([*lines, "}", ""])
+
+    def _draw(self) -> Canvas:
+        return draw_kernels(
+            self.facts,
+            title=self.subject.title,
+            summary=self.summary,
+            figures=self.figures(),
+            prefix=self.prefix,
+        )
