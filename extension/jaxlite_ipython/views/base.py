@@ -24,6 +24,8 @@ __all__ = ["MAX_PNG_BYTES", "View"]
 
 #: A larger PNG is left out of the notebook.
 MAX_PNG_BYTES = 200_000
+#: Characters of the text that go into the SVG as its description.
+MAX_DESCRIPTION = 20_000
 _numbers = itertools.count(1)
 
 
@@ -75,7 +77,10 @@ class View:
         """Return the picture as one SVG element that needs nothing else."""
         if self._canvas is None:
             self._canvas = self._draw()
-        return self._canvas.svg(self.prefix, self.title, self.text())
+        text = self.text()
+        if len(text) > MAX_DESCRIPTION:
+            text = f"{text[:MAX_DESCRIPTION]}\n(The rest is in the text of the view.)"
+        return self._canvas.svg(self.prefix, self.title, text)
 
     def png(self, dpi: int = 144) -> bytes | None:
         """Return the picture as PNG, or None if there is no renderer.
@@ -131,7 +136,8 @@ class View:
         if target.suffix == ".png":
             png = self.png()
             if png is None:
-                raise RuntimeError(JL002)
+                has_one = find_renderer() is not None
+                raise RuntimeError("the renderer could not make the PNG" if has_one else JL002)
             target.write_bytes(png)
         elif target.suffix in writers:
             target.write_text(writers[target.suffix](), encoding="utf-8")

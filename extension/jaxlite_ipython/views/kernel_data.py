@@ -6,6 +6,7 @@ them are not one. Everything is read from ``jaxlite.stages`` data; nothing is co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ from jaxlite_ipython.views.op_graph import aval_bytes
 from jaxlite_ipython.views.source_lines import Lane, find_lanes
 from jaxlite_ipython.views.words import bytes_text
 
-__all__ = ["Card", "Gap", "KernelFacts", "kernel_facts"]
+__all__ = ["Card", "Gap", "KernelFacts", "kernel_facts", "loop_nest"]
 
 _TITLES = {
     "loop": "elementwise",
@@ -41,6 +42,7 @@ _FAMILIES = {
 }
 #: Equations that say nothing about what a kernel does.
 _QUIET = frozenset({"broadcast_in_dim", "reshape", "squeeze", "convert_element_type", "copy"})
+_WORD = re.compile(r"[A-Za-z_]\w*")
 NOTHING = "Nothing to do."
 
 
@@ -149,6 +151,7 @@ class _Reader:
         self.is_cell = is_cell
         self.cards: list[Card] = []
         self.gaps: list[Gap] = []
+        self.buffers: dict[str, str] = {}
         self.n_kernels = 0
         self.n_loops = 0
 
@@ -163,7 +166,9 @@ class _Reader:
     ) -> None:
         """Add the cards of one plan, those of the bodies of loops behind their loop."""
         jaxpr = plan.closed.jaxpr
-        names = {**names, **_value_names(jaxpr, result_names)}
+        names = {**_value_names(jaxpr, result_names), **names}
+        if not depth:
+            self.buffers = _buffer_names(jaxpr, names)
         groups = list(plan.groups)
         owned = _assign(groups, steps)
         ids: list[str] = []
@@ -172,17 +177,21 @@ class _Reader:
             ids.append(card.id)
             self.cards.append(card)
             if group.kind == "control":
-                self.read_inner(group, own, depth + 1, times)
+                self.read_inner(group, own, names, depth + 1, times)
         outputs = {v for v in jaxpr.outvars if not hasattr(v, "val")}
         self.gaps += _gaps(plan, ids, names, outputs, self.is_cell)
 
-    def read_inner(self, group: Any, steps: list[Any], depth: int, times: float) -> None:
+    def read_inner(
+        self, group: Any, steps: list[Any], names: dict[Any, str], depth: int, times: float
+    ) -> None:
         """Add the cards of a loop's body or a branch's cases."""
         (eqn,) = group.eqns
         n = times * float(eqn.params["length"]) if role_of(eqn) == "scan" else times
         bodies = _inner_steps(steps, len(group.inner), eqn)
-        for plan, body in zip(group.inner, bodies, strict=True):
-            self.read(plan, body, {}, [], depth, n)
+        keys = [k for k in eqn.params if k in ("cond_jaxpr", "body_jaxpr")]
+        for k, (plan, body) in enumerate(zip(group.inner, bodies, strict=True)):
+            given = _inner_names(eqn, keys[k] if keys else "", names)
+            self.read(plan, body, dict(zip(plan.closed.jaxpr.invars, given)), [], depth, n)
 
     def card(
         self, group: Any, steps: list[Any], names: dict[Any, str], depth: int, times: float
@@ -195,12 +204,13 @@ class _Reader:
             self.n_kernels += 1
             number = f"K{self.n_kernels - 1}"
         reads = [_value(v, names) for v in group.ins]
+        buffers = self.buffers if not depth else {}
         stores = [_value(v, names) for v in group.outs]
         outs = [v.aval for v in group.outs]
         title = _TITLES.get(group.kind, group.kind)
         if group.kind == "control":
             title = label_of(group.eqns[0])
-        named = [names[v] for v in group.outs if v in names]
+        named = [n for n, _, _ in stores if not n.startswith("(")]
         lanes, _ = find_lanes(e.source for e in group.eqns if e.source is not None)
         is_control = group.kind == "control"
         return Card(
@@ -215,7 +225,7 @@ class _Reader:
             0.0 if is_control else times * sum(b for *_, b in (*reads, *stores)),
             0.0 if is_control else times * sum(map(flops_of, group.eqns)),
             lanes,
-            _source_text(steps),
+            _source_text(steps, buffers),
             sum(hasattr(s, "kernel") or hasattr(s, "routine") for s in steps),
             depth,
         )
@@ -253,7 +263,7 @@ def _value_names(jaxpr: Any, result_names: list[str]) -> dict[Any, str]:
     last = {id(lane): eqn for eqn, lane in zip(jaxpr.eqns, places, strict=True)}
     for lane in lanes:
         eqn = last[id(lane)]
-        if lane.target and len(eqn.outvars) == 1:
+        if lane.target and lane.function != "<lambda>" and len(eqn.outvars) == 1:
             names[eqn.outvars[0]] = lane.target
     for atom, name in zip(jaxpr.outvars, result_names):
         if not hasattr(atom, "val"):
@@ -262,6 +272,27 @@ def _value_names(jaxpr: Any, result_names: list[str]) -> dict[Any, str]:
         for var in eqn.outvars:
             names.setdefault(var, f"({label_of(eqn)})")
     return names
+
+
+def _inner_names(eqn: Any, which: str, names: dict[Any, str]) -> list[str]:
+    """Return names for the arguments of a loop's body, a loop's test or a branch."""
+
+    def outer(atoms: Sequence[Any], form: str = "{}") -> list[str]:
+        texts = ["a constant" if hasattr(a, "val") else names.get(a, "(argument)") for a in atoms]
+        return [form.format(t) for t in texts]
+
+    params, ins = eqn.params, eqn.invars
+    if role_of(eqn) == "while":
+        n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+        consts = ins[:n_cond] if which == "cond_jaxpr" else ins[n_cond : n_cond + n_body]
+        state = eqn.outvars
+        return [*outer(consts), *outer(state, "{} so far")]
+    if role_of(eqn) == "scan":
+        n_consts, n_carry = params["num_consts"], params["num_carry"]
+        state = eqn.outvars[:n_carry]
+        rows = ins[n_consts + n_carry :]
+        return [*outer(ins[:n_consts]), *outer(state, "{} so far"), *outer(rows, "row of {}")]
+    return outer(ins[1:])
 
 
 # --- which step belongs to which group ---
@@ -317,15 +348,41 @@ def _inner_steps(steps: list[Any], n: int, eqn: Any) -> list[list[Any]]:
     return (bodies + [[]] * n)[:n]
 
 
-def _source_text(steps: list[Any]) -> str:
+def _buffer_names(jaxpr: Any, names: dict[Any, str]) -> dict[str, str]:
+    """Return the user's name (or ``tmp_f``) of each buffer; buffers are called like printed vars."""
+    result: dict[str, str] = {}
+    variables = [*jaxpr.constvars, *jaxpr.invars]
+    variables += [v for e in jaxpr.eqns for v in e.outvars if type(v).__name__ != "DropVar"]
+    used: set[str] = set()
+    for k, var in enumerate(variables):
+        letter = _letters(k)
+        name = names.get(var, "")
+        if not name.isidentifier() or name in used:
+            name = f"{name}_{letter}" if name.isidentifier() else f"tmp_{letter}"
+        used.add(name)
+        result[letter] = name
+    return result
+
+
+def _letters(n: int) -> str:
+    text = ""
+    while True:
+        n, digit = divmod(n, 26)
+        text = chr(97 + digit) + text
+        if not n:
+            return text
+
+
+def _source_text(steps: list[Any], buffers: dict[str, str]) -> str:
     parts = []
     for step in steps:
         if hasattr(step, "kernel"):
-            parts.append(str(step.kernel))
+            parts.append(_kernel_text(step, buffers))
         elif hasattr(step, "routine"):
-            parts.append(_call_text(step.routine, step))
+            parts.append(_call_text(step.routine, step, buffers))
         elif hasattr(step, "primitive"):
-            parts.append(_call_text(f"numpy {getattr(step.primitive, 'name', '')}", step))
+            name = f"numpy {getattr(step.primitive, 'name', '')}"
+            parts.append(_call_text(name, step, buffers))
         elif hasattr(step, "trip"):
             parts.append(f"for {step.counter} in {step.trip}{', reverse' * step.reverse}: ...")
         elif hasattr(step, "branches"):
@@ -335,11 +392,29 @@ def _source_text(steps: list[Any]) -> str:
     return "\n".join(parts)
 
 
-def _call_text(name: str, step: Any) -> str:
-    outs = ", ".join(v.buffer for v in step.outs)
-    values = [v.buffer for v in step.ins]
+def _kernel_text(step: Any, buffers: dict[str, str]) -> str:
+    """Return the loop nest with the user's names for its buffers."""
+    text = str(step.kernel)
+    own = set(_WORD.findall(text))
+    table: dict[str, str] = {}
+    for param, view in zip(step.kernel.params, step.args, strict=True):
+        name = buffers.get(view.buffer)
+        if name is not None and name not in table.values():
+            table[param.name] = f"{name}_" if name in own else name
+    return _WORD.sub(lambda m: table.get(m.group(), m.group()), text)
+
+
+def _call_text(name: str, step: Any, buffers: dict[str, str]) -> str:
+    outs = ", ".join(buffers.get(v.buffer, v.buffer) for v in step.outs)
+    values = [buffers.get(v.buffer, v.buffer) for v in step.ins]
     values += [f"{k}={v}" for k, v in step.params if isinstance(v, int | bool | str)]
     return f"{outs} = {name}({', '.join(values)})"
+
+
+def loop_nest(card: Card) -> list[str]:
+    """Return the source without the equations it came from."""
+    lines = card.source.split("\n") if card.source else ["(no kernel of its own)"]
+    return [line for line in lines if not line.lstrip().startswith("# ")]
 
 
 # --- why not fused ---
@@ -353,7 +428,10 @@ def _gaps(
     for b in plan.barriers:
         grouped.setdefault((b.reason, b.producer, b.consumer, b.detail), []).append(b.var)
     for (reason, producer, consumer, detail), members in grouped.items():
-        values = [names.get(v, "a value") for v in members]
+        values = [names.get(v, "") for v in members]
+        named = ", ".join(dict.fromkeys(n for n in values if n and not n.startswith("(")))
+        if plan.groups[producer].kind == "control":
+            detail = f"{label_of(plan.groups[producer].eqns[0])} leaves its results in memory."
         n_bytes = sum(aval_bytes(v.aval) for v in members)
         size = bytes_text(n_bytes)
         free = [v for v in members if v in outputs]
@@ -361,7 +439,7 @@ def _gaps(
             reason,
             ids[producer],
             ids[consumer],
-            f"{', '.join(dict.fromkeys(values))}: {_plain(detail)}",
+            f"{named}: {_plain(detail)}" if named else _plain(detail),
             f"{size} stored, then read again.",
             _fix(reason, [names.get(v, "it") for v in free], is_cell),
             n_bytes,

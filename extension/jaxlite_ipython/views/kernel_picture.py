@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxlite_ipython.views.canvas import Canvas, Pen, text_width
-from jaxlite_ipython.views.kernel_data import Card, Gap, KernelFacts
+from jaxlite_ipython.views.kernel_data import Card, Gap, KernelFacts, loop_nest
 from jaxlite_ipython.views.palette import (
     BLUE,
     DIM,
@@ -35,7 +35,11 @@ LEFT = 500.0
 MARGIN = 16.0
 HEADER = 46.0
 STRIP = 64.0
-MAX_SOURCE = 22
+MAX_SOURCE = 24
+#: Cards that the briefest picture shows.
+MAX_CARDS = 40
+#: Cards that have their source beside them when not all have.
+N_SOURCES = 8
 CODE = 11.5
 CODE_LINE = 17.0
 STRIPES = (("#56b4e9", "#e9f6fd"), ("#94456f", PURPLE_FILL), (ORANGE, ORANGE_FILL))
@@ -51,14 +55,24 @@ class Figure:
 
 
 def draw_kernels(
-    facts: KernelFacts, *, title: str, summary: str, figures: Sequence[Figure], prefix: str
+    facts: KernelFacts, *, level: int, title: str, summary: str, figures: Sequence[Figure], prefix: str
 ) -> Canvas:
     """Return the picture."""
     canvas = Canvas(WIDTH, 0)
-    painter = _Painter(canvas, facts, prefix)
-    y = HEADER + STRIP + MARGIN
-    for card in facts.cards:
-        y = painter.row(card, y)
+    painter = _Painter(canvas, facts, prefix, is_brief=level > 0)
+    start = y = HEADER + STRIP + MARGIN
+    shown = facts.cards
+    by_bytes = sorted(facts.cards, key=lambda c: -c.n_bytes)
+    if level >= 2:
+        most = {id(c) for c in by_bytes[:MAX_CARDS]}
+        shown = [c for c in facts.cards if id(c) in most]
+    with_source = {id(c) for c in (by_bytes[:N_SOURCES] if level else facts.cards)}
+    right = y
+    for card in shown:
+        y, top = painter.left(card, y)
+        if id(card) in with_source:
+            right = painter.source(card, max(right, top) if not level else right) + 12
+    y = max(y, right, start)
     if not facts.cards:
         canvas.text((MARGIN, y + 14), "No kernel: every result is an input or a constant.", 13)
         y += 34
@@ -95,19 +109,34 @@ def _frame(canvas: Canvas, title: str, summary: str, figures: Sequence[Figure]) 
 
 
 class _Painter:
-    def __init__(self, canvas: Canvas, facts: KernelFacts, prefix: str) -> None:
+    def __init__(
+        self, canvas: Canvas, facts: KernelFacts, prefix: str, *, is_brief: bool
+    ) -> None:
+        self.is_brief = is_brief
         self.canvas = canvas
         self.facts = facts
         self.prefix = prefix
         self.most_bytes = max([c.n_bytes for c in facts.cards], default=1.0) or 1.0
         self.most_flops = max([c.flops for c in facts.cards], default=1.0) or 1.0
 
-    def row(self, card: Card, y: float) -> float:
-        """Draw the reasons in front of a card, the card and its source; return where the next begins."""
-        for gap in self.facts.before(card):
-            y = self.gap(gap, y)
-        bottom = self.card(card, y)
-        return max(bottom, self.source(card, y)) + 12
+    def left(self, card: Card, y: float) -> tuple[float, float]:
+        """Draw the reasons in front of a card, and the card; return its end and its beginning."""
+        gaps = self.facts.before(card)
+        for gap in gaps[:3] if self.is_brief else gaps:
+            y = self.brief_gap(gap, y) if self.is_brief else self.gap(gap, y)
+        if self.is_brief and len(gaps) > 3:
+            more = f"and {count(len(gaps) - 3, 'more value')}"
+            self.canvas.text((62, y + 8), more, 11, fill=DIM)
+            y += 16
+        return self.card(card, y) + (8 if self.is_brief else 12), y
+
+    def brief_gap(self, gap: Gap, y: float) -> float:
+        """Draw a reason in one line."""
+        way = f"{gap.producer} \N{RIGHTWARDS ARROW} {gap.consumer}"
+        text = f"not fused \N{MIDDLE DOT} {gap.code}  {way}  {gap.sentence}"
+        self.canvas.text((62, y + 8), short(text, 76), 11, fill=ORANGE)
+        self.canvas.line((38, y - 6), (38, y + 10), Pen("none", EDGE, 3))
+        return y + 16
 
     def gap(self, gap: Gap, y: float) -> float:
         canvas = self.canvas
@@ -138,9 +167,10 @@ class _Painter:
         family = FAMILIES[card.family]
         x = MARGIN + 18.0 * min(card.depth, 4)
         width = LEFT - MARGIN - x
-        rows = _chip_rows(card, width - 32)
+        rows = [] if self.is_brief else _chip_rows(card, width - 32)
         is_loop = card.kind == "control"
-        h = 38 + 25.0 * len(rows) + (4 if is_loop else 44)
+        bars = 0 if is_loop else (22 if self.is_brief else 44)
+        h = 38 + 25.0 * len(rows) + (4 if rows and is_loop else bars)
         facts = f"{card.title}, {card.result}"
         canvas.open_group(f"{self.prefix}-{card.id}", "jxl-kernel", facts)
         canvas.rect(x, y, width, h, Pen(PAPER, LINE), 7)
@@ -162,6 +192,7 @@ class _Painter:
             about = "\N{ALMOST EQUAL TO} "
             moved = about + bytes_text(card.n_bytes)
             self.bar("moved", card.n_bytes / self.most_bytes, moved, x + 16, at + 12, family.stroke)
+        if not is_loop and not self.is_brief:
             work = about + flops_text(card.flops) if card.flops else "none"
             self.bar("work", card.flops / self.most_flops, work, x + 16, at + 31, family.stroke)
         canvas.close_group()
@@ -186,7 +217,7 @@ class _Painter:
         if length:
             # Modelled, not measured: an outline with a light filling.
             canvas.rect(x + 66, y - 9, length, 9, Pen("#ffffff", colour, 1), 2)
-            for k in range(int(length // 5)):
+            for k in range(0 if self.is_brief else int(length // 5)):
                 left = x + 66 + 5 * k
                 canvas.line((left + 1, y - 1), (left + 4, y - 8), Pen("none", colour, 1))
         canvas.text((x + 266, y), value, 11.5, mono=True)
@@ -196,7 +227,7 @@ class _Painter:
         canvas = self.canvas
         x, width = LEFT + MARGIN, WIDTH - LEFT - 2 * MARGIN
         n_chars = int((width - 62) / (CODE * 0.602))
-        lines = source_lines(card)
+        lines = [part for line in loop_nest(card) for part in _fold(line, n_chars)]
         shown = lines[:MAX_SOURCE]
         top = y + 24
         canvas.text((x, y + 13), f"{card.id} source", 13, bold=True)
@@ -230,10 +261,11 @@ class _Painter:
         return top + h
 
 
-def source_lines(card: Card) -> list[str]:
-    """Return the loop nest without the equations it came from."""
-    lines = card.source.split("\n") if card.source else ["(no kernel of its own)"]
-    return [line for line in lines if not line.lstrip().startswith("# ")]
+def _fold(line: str, width: int) -> list[str]:
+    """Break a long line of source; what follows is indented."""
+    indent = " " * (len(line) - len(line.lstrip()))
+    first, *rest = wrap(line.strip(), width - len(indent) - 4, 4)
+    return [indent + first, *[f"{indent}    {part}" for part in rest]]
 
 
 def _source_kind(card: Card) -> str:

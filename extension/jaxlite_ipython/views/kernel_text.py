@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jaxlite_ipython.views.kernel_data import Card, Gap
+from jaxlite_ipython.views.kernel_data import Card, Gap, loop_nest
 from jaxlite_ipython.views.words import bytes_text, columns, flops_text
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _details(card: Card) -> str:
         texts = [f"{name} {kind} ({bytes_text(b)})" for name, kind, b in values]
         lines.append(f"  {word}  {', '.join(texts) or 'nothing'}")
     if card.source:
-        lines += [f"    {line}" for line in card.source.split("\n")]
+        lines += [f"    {line}" for line in loop_nest(card)]
     return "\n".join(lines)
 
 

@@ -14,17 +14,19 @@ from jaxlite_ipython.report import milliseconds
 from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.canvas import Canvas
 from jaxlite_ipython.views.kernel_data import Gap, KernelFacts, kernel_facts
-from jaxlite_ipython.views.kernel_picture import Figure, draw_kernels
+from jaxlite_ipython.views.kernel_picture import MAX_CARDS, Figure, draw_kernels
 from jaxlite_ipython.views.kernel_text import card_data, gap_data, kernel_text
 from jaxlite_ipython.views.lane_dot import quote
 from jaxlite_ipython.views.palette import EDGE, FAMILIES
 from jaxlite_ipython.views.traced import Subject
-from jaxlite_ipython.views.words import bytes_text, count, flops_text, rate_text
+from jaxlite_ipython.views.words import bytes_text, count, flops_text, rate_text, time_text
 
 __all__ = ["KernelsView", "Timing", "measure"]
 
 _ABOUT = "\N{ALMOST EQUAL TO} "
 MAX_RUNS = 20
+#: Kernels up to which each is shown with its source.
+MAX_FULL = 14
 #: Seconds that measuring may take.
 BUDGET_S = 0.3
 
@@ -46,9 +48,9 @@ def measure(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Timin
     arrays = [x for x in leaves if isinstance(x, np.ndarray | jaxlite.Array)]
     if any(not hasattr(x, "__array__") for x in arrays):
         return None
-    stop = time.perf_counter() + BUDGET_S
     times: list[float] = []
     jaxlite.block_until_ready(jitted(*args, **kwargs))  # the first call compiles
+    stop = time.perf_counter() + BUDGET_S
     while len(times) < MAX_RUNS and (not times or time.perf_counter() < stop):
         start = time.perf_counter()
         jaxlite.block_until_ready(jitted(*args, **kwargs))
@@ -80,6 +82,14 @@ class KernelsView(View):
         self.facts: KernelFacts = kernel_facts(
             self.compilation, names, subject.result_names, is_cell=subject.is_cell
         )
+        n = len(self.facts.cards)
+        self.level = 0 if n <= MAX_FULL else (1 if n <= MAX_CARDS else 2)
+
+    def _coarser(self) -> bool:
+        if self.level >= 2:
+            return False
+        self.level += 1
+        return True
 
     @property
     def gaps(self) -> list[Gap]:
@@ -97,8 +107,12 @@ class KernelsView(View):
         c = self.compilation
         arrow = "\N{RIGHTWARDS ARROW}"
         ops = f"{count(c.n_operations, 'op')} {arrow} {count(c.n_kernels, 'kernel')}"
+        n_own = sum(card.kind != "control" for card in self.facts.cards)
+        if c.n_kernels > n_own:
+            ops += f" ({c.n_kernels - n_own} of them to prepare operands)"
         seconds = sum(c.seconds.values())
-        return f"{ops} \N{MIDDLE DOT} compiled in {milliseconds(seconds)}"
+        how = ["", ", in brief", f", the {MAX_CARDS} that move most"][self.level]
+        return f"{ops}{how} \N{MIDDLE DOT} compiled in {milliseconds(seconds)}"
 
     def figures(self) -> list[Figure]:
         """The numbers on top: time, bytes, arithmetic, suggestions."""
@@ -107,8 +121,8 @@ class KernelsView(View):
             figures = [Figure("not measured", "types without values were given")]
         else:
             runs = f"median of {count(timing.n_runs, 'run')}"
-            spread = f"\N{PLUS-MINUS SIGN}{milliseconds(timing.spread_s)}"
-            figures = [Figure(milliseconds(timing.median_s), f"{runs}, {spread}, whole call")]
+            spread = f"\N{PLUS-MINUS SIGN}{time_text(timing.spread_s)}"
+            figures = [Figure(time_text(timing.median_s), f"{runs}, {spread}, whole call")]
         unfused = f"op by op: {bytes_text(facts.n_bytes_unfused)}"
         if facts.n_bytes:
             ratio = facts.n_bytes_unfused / facts.n_bytes
@@ -167,6 +181,7 @@ class KernelsView(View):
     def _draw(self) -> Canvas:
         return draw_kernels(
             self.facts,
+            level=self.level,
             title=self.subject.title,
             summary=self.summary,
             figures=self.figures(),

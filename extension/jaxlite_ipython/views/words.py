@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import jaxlite
+from jaxlite_ipython.report import milliseconds
 
 __all__ = ["ascii_if_asked", "bytes_text", "columns", "count", "flops_text", "wrap"]
 
@@ -23,6 +24,7 @@ _ASCII = str.maketrans(
         "\N{HORIZONTAL ELLIPSIS}": "...",
         "\N{PLUS-MINUS SIGN}": "+-",
         "\N{PARTIAL DIFFERENTIAL}": "d",
+        "\N{MICRO SIGN}": "u",
     }
 )
 
@@ -54,6 +56,14 @@ def flops_text(n: float) -> str:
     ('541 kFLOP', '1.9 kFLOP')
     """
     return f"{_three_digits(n)}FLOP"
+
+
+def time_text(seconds: float) -> str:
+    """Return a duration: ``24 us`` (with the Greek letter), ``0.35 ms``, ``412 ms``."""
+    if seconds < 99.5e-6:
+        us = seconds * 1e6
+        return f"{us:.0f} \N{MICRO SIGN}s" if us >= 9.95 else f"{us:.1f} \N{MICRO SIGN}s"
+    return milliseconds(seconds)
 
 
 def rate_text(n: float, unit: str) -> str:
