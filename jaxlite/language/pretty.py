@@ -171,7 +171,8 @@ def jaxpr_lines(
     is_short = all(len(lines) == 1 for lines in body) and indent + len(flat) <= 80
     if is_short and not source_info:
         return [flat]
-    lines = fill(f"{{ lambda{consts or ' '};", args, ". let") if len(head) + indent > WIDTH else [head]
+    is_long = len(head) + indent > WIDTH
+    lines = fill(f"{{ lambda{consts or ' '};", args, ". let") if is_long else [head]
     rows = [
         ("    " + line, eqn) for eqn, part in zip(jaxpr.eqns, body, strict=True) for line in part
     ]

@@ -23,10 +23,20 @@ class Model:
 
 
 NAMES: dict[str, Any] = {
-    "scale": 2.0, "w": jnp.ones(3), "cfg": {"lr": 1.0}, "losses": [], "table": np.ones(3),
-    "RATE": 0.1, "frozen": Frozen(), "model": Model(), "sizes": (1, 2), "math": math, "flag": True, "name": "a",
+    "scale": 2.0,
+    "w": jnp.ones(3),
+    "cfg": {"lr": 1.0},
+    "losses": [],
+    "table": np.ones(3),
+    "RATE": 0.1,
+    "frozen": Frozen(),
+    "model": Model(),
+    "sizes": (1, 2),
+    "math": math,
+    "flag": True,
+    "name": "a",
     "helper": lambda v: v,
-}  # fmt: skip
+}
 CELLS = dict.fromkeys(NAMES, (3, 1))
 
 

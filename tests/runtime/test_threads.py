@@ -1,4 +1,4 @@
-"""Long loops shared by threads: the same numbers, any number of threads, and no hang after a fork."""
+"""Long loops shared by threads: the same numbers for any number, and no hang after a fork."""
 
 import os
 import signal

@@ -58,7 +58,13 @@ def family_of(eqn: Any) -> str:
 
 
 def _is_value_cast(name: str) -> bool:
-    return name in ("convert_element_type", "bitcast_convert_type", "reduce_precision", "real", "imag")
+    return name in (
+        "convert_element_type",
+        "bitcast_convert_type",
+        "reduce_precision",
+        "real",
+        "imag",
+    )
 
 
 def label_of(eqn: Any) -> str:
@@ -138,8 +144,17 @@ def flops_of(eqn: Any) -> float:
 def params_text(eqn: Any) -> str:
     """Return the parameters that a reader of the text wants: axes, slices, sizes."""
     shown = []
-    for key in ("axes", "axis", "dimension_numbers", "start_indices", "limit_indices", "permutation",
-                "dimensions", "new_dtype", "reverse"):
+    for key in (
+        "axes",
+        "axis",
+        "dimension_numbers",
+        "start_indices",
+        "limit_indices",
+        "permutation",
+        "dimensions",
+        "new_dtype",
+        "reverse",
+    ):
         value = eqn.params.get(key)
         if value is None or value is False or key == "dimension_numbers":
             continue

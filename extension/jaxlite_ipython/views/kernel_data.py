@@ -107,7 +107,9 @@ def kernel_facts(
     reader = _Reader(is_cell)
     jaxpr = compilation.optimised.jaxpr
     names = dict(zip(jaxpr.invars, arg_names))
-    reader.read(compilation.plan, list(compilation.program.steps), names, list(result_names), 0, 1.0)
+    reader.read(
+        compilation.plan, list(compilation.program.steps), names, list(result_names), 0, 1.0
+    )
     cards = reader.cards
     own = [c for c in cards if c.kind != "control"]
     return KernelFacts(
@@ -356,12 +358,22 @@ def _buffer_names(jaxpr: Any, names: dict[Any, str]) -> dict[str, str]:
     used: set[str] = set()
     for k, var in enumerate(variables):
         letter = _letters(k)
-        name = names.get(var, "")
-        if not name.isidentifier() or name in used:
-            name = f"{name}_{letter}" if name.isidentifier() else f"tmp_{letter}"
+        name = _as_identifier(names.get(var, ""))
+        if not name or name in used:
+            name = f"{name or 'tmp'}_{letter}"
         used.add(name)
         result[letter] = name
     return result
+
+
+def _as_identifier(name: str) -> str:
+    """Return ``params_0_w`` for ``params[0]['w']``; '' for a value without a name."""
+    if name.isidentifier():
+        return name
+    text = re.sub(r"\W+", "_", name).strip("_")
+    if not text or name.startswith("("):
+        return ""
+    return text if text.isidentifier() else f"result_{text}"
 
 
 def _letters(n: int) -> str:
@@ -394,7 +406,7 @@ def _source_text(steps: list[Any], buffers: dict[str, str]) -> str:
 
 def _kernel_text(step: Any, buffers: dict[str, str]) -> str:
     """Return the loop nest with the user's names for its buffers."""
-    text = str(step.kernel)
+    text = _without_comments(str(step.kernel))
     own = set(_WORD.findall(text))
     table: dict[str, str] = {}
     for param, view in zip(step.kernel.params, step.args, strict=True):
@@ -412,9 +424,13 @@ def _call_text(name: str, step: Any, buffers: dict[str, str]) -> str:
 
 
 def loop_nest(card: Card) -> list[str]:
-    """Return the source without the equations it came from."""
-    lines = card.source.split("\n") if card.source else ["(no kernel of its own)"]
-    return [line for line in lines if not line.lstrip().startswith("# ")]
+    """Return the lines of the source."""
+    return card.source.split("\n") if card.source else ["(no kernel of its own)"]
+
+
+def _without_comments(source: str) -> str:
+    lines = source.split("\n")
+    return "\n".join(line for line in lines if not line.lstrip().startswith("# "))
 
 
 # --- why not fused ---

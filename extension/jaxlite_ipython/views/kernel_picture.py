@@ -55,7 +55,13 @@ class Figure:
 
 
 def draw_kernels(
-    facts: KernelFacts, *, level: int, title: str, summary: str, figures: Sequence[Figure], prefix: str
+    facts: KernelFacts,
+    *,
+    level: int,
+    title: str,
+    summary: str,
+    figures: Sequence[Figure],
+    prefix: str,
 ) -> Canvas:
     """Return the picture."""
     canvas = Canvas(WIDTH, 0)
@@ -82,7 +88,9 @@ def draw_kernels(
     frame.extend(canvas)
     y = canvas.height - 36
     frame.line((1, y), (WIDTH - 1, y), Pen("none", LINE))
-    text = "moved and work are modelled (\N{ALMOST EQUAL TO}), each bar on one scale for all kernels"
+    text = (
+        "moved and work are modelled (\N{ALMOST EQUAL TO}), each bar on one scale for all kernels"
+    )
     frame.text((MARGIN, y + 23), text, 12, fill=DIM)
     return frame
 
@@ -109,9 +117,7 @@ def _frame(canvas: Canvas, title: str, summary: str, figures: Sequence[Figure]) 
 
 
 class _Painter:
-    def __init__(
-        self, canvas: Canvas, facts: KernelFacts, prefix: str, *, is_brief: bool
-    ) -> None:
+    def __init__(self, canvas: Canvas, facts: KernelFacts, prefix: str, *, is_brief: bool) -> None:
         self.is_brief = is_brief
         self.canvas = canvas
         self.facts = facts
@@ -177,8 +183,14 @@ class _Painter:
         canvas.rect(x, y, 5, h, Pen(family.stroke), 2)
         id_width = text_width(card.id, 12, bold=True) + 16
         canvas.rect(x + 16, y + 10, id_width, 19, Pen(family.fill), 5)
-        canvas.text((x + 16 + id_width / 2, y + 24), card.id, 12, bold=True, anchor="middle",
-                    fill=family.stroke)
+        canvas.text(
+            (x + 16 + id_width / 2, y + 24),
+            card.id,
+            12,
+            bold=True,
+            anchor="middle",
+            fill=family.stroke,
+        )
         result_width = text_width(card.result, 11.5, mono=True)
         room = width - id_width - result_width - 60
         title = short(card.title, max(int(room / 7.4), 8))
@@ -207,9 +219,7 @@ class _Painter:
             self.canvas.text((x + width / 2, y + 14), label, 11.5, anchor="middle")
             x += width + 5
 
-    def bar(
-        self, label: str, share: float, value: str, x: float, y: float, colour: str
-    ) -> None:
+    def bar(self, label: str, share: float, value: str, x: float, y: float, colour: str) -> None:
         canvas = self.canvas
         canvas.text((x, y), label, 12, fill=DIM)
         canvas.rect(x + 66, y - 9, 190, 9, Pen(LINE), 2)

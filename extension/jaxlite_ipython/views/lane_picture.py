@@ -175,4 +175,3 @@ def _legend(canvas: Canvas, graph: OpGraph, y: float) -> None:
     text = "arrow width: bytes (log) \N{MIDDLE DOT} dashed: returned"
     if x + text_width(text, 12) < canvas.width - 16:
         canvas.text((canvas.width - 16, y + 22.5), text, 12, fill=DIM, anchor="end")
-

@@ -102,9 +102,7 @@ def lay_out(graph: OpGraph) -> Layout:
     lanes = [lane for lane in graph.lanes if id(lane) in by_lane]
     body = [_rows(by_lane[id(lane)], AREA) for lane in lanes]
     _place_ops(graph, boxes, body, left, right)
-    ends = {
-        kind: _place_ends(graph, boxes, kind, left, right) for kind in ("input", "output")
-    }
+    ends = {kind: _place_ends(graph, boxes, kind, left, right) for kind in ("input", "output")}
     layout = Layout(right + 22, 0.0, left, right, boxes, [], [], [])
     is_tight = len(lanes) > 12
     _stack(layout, "inputs", None, ends["input"], [], is_tight)

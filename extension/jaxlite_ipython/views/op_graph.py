@@ -30,7 +30,12 @@ from jaxlite_ipython.views.words import count
 
 __all__ = ["Node", "OpGraph", "build_graph"]
 
-_INFIX = {"add": "+", "sub": "\N{MINUS SIGN}", "mul": "\N{MULTIPLICATION SIGN}", "div": "\N{DIVISION SIGN}"}
+_INFIX = {
+    "add": "+",
+    "sub": "\N{MINUS SIGN}",
+    "mul": "\N{MULTIPLICATION SIGN}",
+    "div": "\N{DIVISION SIGN}",
+}
 _ARITHMETIC: dict[str, Callable[..., Any]] = {
     **{"add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg},
     **{"div": operator.truediv, "gt": operator.gt, "lt": operator.lt, "ge": operator.ge},
@@ -122,7 +127,10 @@ def build_graph(
     env: dict[Any, Value] = {}
     for var, name in zip(jaxpr.invars, arg_names, strict=True):
         env[var] = builder.given("input", name, var.aval)
-    labels = [*const_names, *[f"constant {k + 1}" for k in range(len(const_names), len(closed.consts))]]
+    labels = [
+        *const_names,
+        *[f"constant {k + 1}" for k in range(len(const_names), len(closed.consts))],
+    ]
     for var, value, name in zip(jaxpr.constvars, closed.consts, labels, strict=True):
         env[var] = builder.constant(var.aval, value, name)
     outs = builder.run(jaxpr, env, None)

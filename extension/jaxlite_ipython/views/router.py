@@ -109,9 +109,7 @@ class _Channels:
 
 def _arrow_gaps(row: Sequence[Box]) -> list[tuple[float, float]]:
     """Return the gaps of a row that a straight arrow crosses."""
-    return [
-        (a.x + a.w, b.x) for a, b in zip(row, row[1:], strict=False) if a.node in b.node.reads
-    ]
+    return [(a.x + a.w, b.x) for a, b in zip(row, row[1:], strict=False) if a.node in b.node.reads]
 
 
 def _nearest(
@@ -218,9 +216,7 @@ def _shape(arrow: Arrow, layout: Layout, ports: dict[tuple[int, str], float]) ->
     arrow.curves = [*before, *way, *after]
 
 
-def _through(
-    arrow: Arrow, layout: Layout, start: Point, end: Point, sign: float
-) -> list[Cubic]:
+def _through(arrow: Arrow, layout: Layout, start: Point, end: Point, sign: float) -> list[Cubic]:
     """Return a way that passes all rows between the ends in its channel."""
     a, b = arrow.source.row, arrow.target.row
     low, high = (a, b) if a < b else (b, a)

@@ -29,9 +29,7 @@ def draw_shape(
         case "hexagon":
             middle = y + h / 2
             sides = [(x + w - slant / 2, y), (x + w, middle), (x + w - slant / 2, y + h)]
-            canvas.polygon(
-                [(x + slant / 2, y), *sides, (x + slant / 2, y + h), (x, middle)], pen
-            )
+            canvas.polygon([(x + slant / 2, y), *sides, (x + slant / 2, y + h), (x, middle)], pen)
         case "arrow":
             tip = min(14.0, h / 2)
             right = x + w - tip
@@ -42,7 +40,9 @@ def draw_shape(
             fold = min(10.0, h / 2)
             corner = [(x + w - fold, y), (x + w, y + fold)]
             canvas.polygon([(x, y), *corner, (x + w, y + h), (x, y + h)], pen)
-            canvas.polygon([corner[0], (x + w - fold, y + fold), corner[1]], Pen("none", pen.stroke, 1))
+            canvas.polygon(
+                [corner[0], (x + w - fold, y + fold), corner[1]], Pen("none", pen.stroke, 1)
+            )
         case _:
             canvas.rect(x, y, w, h, pen, min(8, h / 3))
             inner = min(3.0, h / 6)

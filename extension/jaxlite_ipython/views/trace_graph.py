@@ -189,7 +189,9 @@ class TraceView(View):
             ],
             "nodes": [op_data(n) for n in graph.nodes],
             "edges": [
-                {"from": s.id, "to": n.id, "bytes": b} for n in graph.nodes for s, b in n.reads.items()
+                {"from": s.id, "to": n.id, "bytes": b}
+                for n in graph.nodes
+                for s, b in n.reads.items()
             ],
         }
 
