@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxlite.errors import AllocationError
 from jaxlite.language import dtypes
 from jaxlite.language.array import ArrayImpl, check_allocation
 from jaxlite.language.avals import ShapedArray
@@ -51,11 +52,25 @@ class HostEvaluator(Evaluator):
         avals = predict(primitive, tuple([a.aval for a in arrays]), params)
         if config.frame.max_allocation_bytes is not None:
             check_allocation(primitive.name, avals)
-        outs = as_tuple(primitive.impl(np, *[a._data for a in arrays], **params))
-        results = tuple([wrap(o, a) for o, a in zip(outs, avals, strict=True)])
+        try:
+            outs = as_tuple(primitive.impl(np, *[a._data for a in arrays], **params))
+            results = tuple([wrap(o, a) for o, a in zip(outs, avals, strict=True)])
+        except MemoryError as error:
+            raise out_of_memory(primitive.name, avals, error) from None
         if config.debug_nans or config.debug_infs:
             check_finite(primitive.name, results)
         return results
+
+
+def out_of_memory(name: str, avals: Sequence[ShapedArray], error: MemoryError) -> AllocationError:
+    """Return the error for results that do not fit into memory."""
+    if isinstance(error, AllocationError):
+        return error
+    types = ", ".join(a.str_short() for a in avals)
+    return AllocationError(
+        f"Out of memory: {name} makes {types}, {sum(a.nbytes for a in avals)} bytes."
+        "\n  Fix: work on smaller pieces, or delete arrays that are no longer needed."
+    )
 
 
 def wrap(data: Any, aval: ShapedArray) -> ArrayImpl:

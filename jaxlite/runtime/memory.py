@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from jaxlite.errors import AllocationError
 from jaxlite.kernel_ir.nodes import DType
 from jaxlite.kernel_ir.program import Buffer
 
@@ -55,6 +56,17 @@ _FREE_COUNT: Final = _references([np.empty(1)], 0)
 _COUNTS_ARE_EXACT: Final = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
+def _last_try(nbytes: int) -> Block:
+    """Return new memory, or raise AllocationError with the size: nothing more can be freed."""
+    try:
+        return np.empty(nbytes + _PAGE, np.uint8)
+    except MemoryError:
+        raise AllocationError(
+            f"Out of memory: a result of {nbytes} bytes ({nbytes / 2**30:.3g} GiB) does not fit."
+            "\n  Fix: work on smaller pieces, or delete arrays that are no longer needed."
+        ) from None
+
+
 class Pool:
     """Blocks of memory by size, each used by at most one array at a time."""
 
@@ -80,7 +92,7 @@ class Pool:
                 block = np.empty(nbytes + _PAGE, np.uint8)
             except MemoryError:
                 self._make_room(self.limit_bytes + 1)
-                block = np.empty(nbytes + _PAGE, np.uint8)
+                block = _last_try(nbytes)
             if self._total + nbytes <= self.limit_bytes:
                 blocks.append(block)
                 self._total += nbytes

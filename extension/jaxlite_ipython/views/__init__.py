@@ -1,9 +1,9 @@
 """Pictures of the stages. In: a function and arguments. Out: views (SVG, PNG, text, data).
 
-Files, in reading order: ``traced`` (from a function to names and a jaxpr), ``costs`` and ``op_graph``
-(boxes and arrows), ``collapse`` (fewer boxes), ``layout`` and ``router`` (places), ``lane_picture``
-and ``lane_text``, ``trace_graph`` (the view); ``kernel_data``, ``kernel_picture``, ``kernel_text``,
-``kernels_graph``; below them ``base`` (what all views can do), ``canvas``, ``shapes``, ``palette``,
+Files, in reading order: ``traced`` (from a function to names and a jaxpr), ``costs``,
+``source_lines`` and ``op_graph`` (boxes and arrows), ``collapse`` (fewer boxes), ``layout`` and
+``router`` (places), ``lane_picture`` and ``lane_text``, ``trace_graph`` (the view);
+``kernel_source``, ``kernel_data``, ``kernel_picture``, ``kernel_text``, ``kernels_graph``; below them ``base`` (what all views can do), ``canvas``, ``shapes``, ``palette``,
 ``dot``. Graphviz draws no layout here: the lanes read like the program because we place them, and
 the renderer only turns the finished drawing into PNG.
 """
@@ -26,7 +26,8 @@ def trace(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> TraceView:
 
     Args:
       f: a function, or what ``jaxlite.jit`` made of one.
-      args, kwargs: arrays, numbers and containers of them, or ``ShapeDtypeStruct``.
+      *args: arrays, numbers and containers of them, or ``ShapeDtypeStruct``.
+      **kwargs: the same, by name.
 
     Raises:
       TypeError: as a call of ``jaxlite.jit(f)``.
@@ -42,18 +43,20 @@ def trace(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> TraceView:
 def kernels(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> KernelsView:
     """Return the fused kernels of ``f`` for these arguments, and why they are not fewer.
 
-    The function is compiled, and run up to 20 times (0.3 s) to measure a call, unless an argument is
-    only a type or the function has effects.
+    The function is compiled, and run up to 20 times (0.3 s) to measure a call, unless an argument
+    is only a type or the function has effects.
 
     Args:
       f: a function, or what ``jaxlite.jit`` made of one.
-      args, kwargs: arrays, numbers and containers of them, or ``ShapeDtypeStruct``.
+      *args: arrays, numbers and containers of them, or ``ShapeDtypeStruct``.
+      **kwargs: the same, by name.
 
     Raises:
       TypeError: as a call of ``jaxlite.jit(f)``.
 
     >>> import jaxlite, jaxlite.numpy as jnp
-    >>> view = jaxlite.kernels(lambda x, w: jnp.tanh(x @ w) * 2, jnp.ones((64, 64)), jnp.ones((64, 64)))
+    >>> x = jnp.ones((64, 64))
+    >>> view = jaxlite.kernels(lambda x, w: jnp.tanh(x @ w) * 2, x, x)
     >>> [kernel["operations"] for kernel in view.data()["kernels"]]
     [['dot'], ['tanh', 'mul']]
     """

@@ -32,7 +32,7 @@ _numbers = itertools.count(1)
 class View:
     """A picture of one stage, with the same facts as text and as data.
 
-    Views are made by functions such as ``jaxlite.trace``; what they show is fixed when they are made.
+    Made by functions such as ``jaxlite.trace``; what it shows is fixed when it is made.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,8 @@
 """Large graphs in fewer boxes. In: an ``OpGraph``. Out: an ``OpGraph`` of the wanted level.
 
-Levels: 0 every operation, 1 repeated blocks once with their count, 2 one box per line, 3 one box per
-run of lines. Inputs and outputs that are leaves of one container become one box when there are many.
+Levels: 0 every operation, 1 repeated blocks once with their count, 2 one box per line, 3 one box
+per run of lines. Inputs (and outputs) that are leaves of one container become one box when there
+are many.
 """
 
 from __future__ import annotations

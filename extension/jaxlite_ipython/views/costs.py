@@ -12,9 +12,7 @@ from typing import Any
 __all__ = ["family_of", "flops_of", "label_of", "params_text"]
 
 _INDEXING = frozenset(
-    "broadcast_in_dim reshape squeeze expand_dims transpose rev slice dynamic_slice "
-    "dynamic_update_slice concatenate pad iota gather copy copy_p split sort top_k "
-    "convert_element_type bitcast_convert_type reduce_precision real imag".split()
+    ["broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "rev", "slice", "dynamic_slice", "dynamic_update_slice", "concatenate", "pad", "iota", "gather", "copy", "copy_p", "split", "sort", "top_k", "convert_element_type", "bitcast_convert_type", "reduce_precision", "real", "imag"]
 )
 _MATMUL = frozenset({"dot_general", "conv_general_dilated", "ragged_dot", "ragged_dot_general"})
 _RANDOM = ("random_", "threefry", "rng_")

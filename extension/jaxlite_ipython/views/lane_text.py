@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jaxlite_ipython.views.costs import bodies_of, role_of
+from jaxlite_ipython.views.costs import bodies_of, label_of, role_of
 from jaxlite_ipython.views.op_graph import Node, flat_eqns
 from jaxlite_ipython.views.source_lines import find_lanes
-from jaxlite_ipython.views.costs import label_of
 from jaxlite_ipython.views.words import bytes_text, columns
 
 if TYPE_CHECKING:

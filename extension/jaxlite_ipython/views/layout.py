@@ -46,7 +46,7 @@ class Box:
 
     @property
     def middle(self) -> float:
-        """x of the middle."""
+        """X of the middle."""
         return self.x + self.w / 2
 
     @property
@@ -56,7 +56,7 @@ class Box:
 
     @property
     def bottom(self) -> float:
-        """y of the lower side."""
+        """Y of the lower side."""
         return self.y + BOX_HEIGHT
 
 

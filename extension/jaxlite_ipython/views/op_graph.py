@@ -37,9 +37,9 @@ _INFIX = {
     "div": "\N{DIVISION SIGN}",
 }
 _ARITHMETIC: dict[str, Callable[..., Any]] = {
-    **{"add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg},
-    **{"div": operator.truediv, "gt": operator.gt, "lt": operator.lt, "ge": operator.ge},
-    **{"le": operator.le, "eq": operator.eq, "ne": operator.ne},
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
+    "div": operator.truediv, "gt": operator.gt, "lt": operator.lt, "ge": operator.ge,
+    "le": operator.le, "eq": operator.eq, "ne": operator.ne,
 }
 _COMMUTES = frozenset({"add", "mul", "max", "min", "eq", "ne", "and", "or", "xor"})
 
