@@ -3,9 +3,10 @@
 Files, in reading order: ``traced`` (from a function to names and a jaxpr), ``costs``,
 ``source_lines`` and ``op_graph`` (boxes and arrows), ``collapse`` (fewer boxes), ``layout`` and
 ``router`` (places), ``lane_picture`` and ``lane_text``, ``trace_graph`` (the view);
-``kernel_source``, ``kernel_data``, ``kernel_picture``, ``kernel_text``, ``kernels_graph``; below them ``base`` (what all views can do), ``canvas``, ``shapes``, ``palette``,
-``dot``. Graphviz draws no layout here: the lanes read like the program because we place them, and
-the renderer only turns the finished drawing into PNG.
+``kernel_source``, ``kernel_data``, ``kernel_picture``, ``kernel_text``, ``kernels_graph``; below
+them ``base`` (what all views can do), ``canvas``, ``shapes``, ``palette``, ``dot``. Graphviz draws
+no layout here: the lanes read like the program because we place them, and the renderer only turns
+the finished drawing into PNG.
 """
 
 from __future__ import annotations

@@ -22,6 +22,8 @@ LEVELS = 4
 MAX_BOXES = 60
 #: Lanes and runs of lanes up to which a picture can be read.
 MAX_LANES = 40
+#: Parts into which the lines of a very long program are joined.
+MAX_PARTS = 24
 MAX_ENDS = 14
 
 
@@ -33,7 +35,7 @@ def collapse(graph: OpGraph, level: int) -> OpGraph:
         graph = one_box_per_line(graph)
     if level >= 3:
         graph = join_lanes(graph)
-    return join_ends(graph)
+    return join_ends(graph, MAX_ENDS if level < 2 else MAX_ENDS // 2)
 
 
 def fits(graph: OpGraph) -> bool:
@@ -125,7 +127,7 @@ def one_box_per_line(graph: OpGraph) -> OpGraph:
 
 def join_lanes(graph: OpGraph) -> OpGraph:
     """Join neighbouring lanes until few are left."""
-    size = -(-len(graph.lanes) // MAX_LANES)
+    size = -(-len(graph.lanes) // MAX_PARTS)
     if size <= 1:
         return graph
     joined: list[Lane] = []
@@ -228,10 +230,10 @@ def _line_label(group: list[Node]) -> str:
 # --- inputs and outputs ---
 
 
-def join_ends(graph: OpGraph) -> OpGraph:
+def join_ends(graph: OpGraph, limit: int = MAX_ENDS) -> OpGraph:
     """Join leaves of one container if there are too many inputs (or outputs) to show."""
     too_many = {
-        kind for kind in ("input", "constant", "output") if len(graph.of_kind(kind)) > MAX_ENDS
+        kind for kind in ("input", "constant", "output") if len(graph.of_kind(kind)) > limit
     }
     if not too_many:
         return graph
@@ -239,7 +241,7 @@ def join_ends(graph: OpGraph) -> OpGraph:
     for node in graph.nodes:
         if node.kind in too_many:
             groups.setdefault((node.kind, _root(node.label)), []).append(node)
-    if all(len(group) == 1 for group in groups.values()) or len(groups) > MAX_ENDS:
+    if all(len(group) == 1 for group in groups.values()) or len(groups) > 2 * limit:
         groups = _chunks(graph, too_many)
     image: dict[int, Node] = {}
     for (kind, root), group in groups.items():

@@ -1,4 +1,4 @@
-"""What an equation is and how much arithmetic it asks for. In: an equation. Out: family, label, FLOP.
+"""What an equation is and how much arithmetic it is. In: an equation. Out: family, label, FLOP.
 
 Amounts are modelled: one for each element of an elementwise operation, two for each product of a
 matrix multiplication. Only names and shapes are read, so user-defined primitives work too.
@@ -11,8 +11,20 @@ from typing import Any
 
 __all__ = ["family_of", "flops_of", "label_of", "params_text"]
 
+#: Elementwise operations that are no arithmetic.
+_VALUE_CASTS = frozenset(
+    ("convert_element_type", "bitcast_convert_type", "reduce_precision", "real", "imag")
+)
 _INDEXING = frozenset(
-    ["broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "rev", "slice", "dynamic_slice", "dynamic_update_slice", "concatenate", "pad", "iota", "gather", "copy", "copy_p", "split", "sort", "top_k", "convert_element_type", "bitcast_convert_type", "reduce_precision", "real", "imag"]
+    (
+        *("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "rev", "slice"),
+        *("dynamic_slice", "dynamic_update_slice", "concatenate", "pad", "iota", "gather"),
+        *("copy", "copy_p", "split", "sort", "top_k"),
+    )
+)
+_SHOWN_PARAMS = (
+    *("axes", "axis", "start_indices", "limit_indices", "permutation", "dimensions"),
+    *("new_dtype", "reverse"),
 )
 _MATMUL = frozenset({"dot_general", "conv_general_dilated", "ragged_dot", "ragged_dot_general"})
 _RANDOM = ("random_", "threefry", "rng_")
@@ -47,22 +59,12 @@ def family_of(eqn: Any) -> str:
     if name.startswith(("reduce_", "arg", "cum")) and name != "reduce_precision":
         return "reduction"
     if name in _INDEXING or name.startswith("scatter"):
-        return "elementwise" if _is_value_cast(name) else "indexing"
+        return "indexing"
     if name.startswith(_RANDOM) or len(eqn.outvars) != 1 or eqn.effects:
         return "other"
     shape = eqn.outvars[0].aval.shape
     same = all(a.aval.shape in (shape, ()) for a in eqn.invars)
     return "elementwise" if same and eqn.invars else "other"
-
-
-def _is_value_cast(name: str) -> bool:
-    return name in (
-        "convert_element_type",
-        "bitcast_convert_type",
-        "reduce_precision",
-        "real",
-        "imag",
-    )
 
 
 def label_of(eqn: Any) -> str:
@@ -106,7 +108,7 @@ def call_body(eqn: Any) -> Any:
 
 
 def count_ops(eqn: Any) -> int:
-    """Return how many operations an equation is: a call counts as its body, a loop as 1 and its body."""
+    """Return how many operations an equation is: a call as its body, a loop as 1 and its body."""
     inner = bodies_of(eqn)
     if not inner:
         return 1
@@ -116,7 +118,8 @@ def count_ops(eqn: Any) -> int:
 def flops_of(eqn: Any) -> float:
     """Return the modelled amount of arithmetic of one run of the equation.
 
-    A ``while`` counts one step (how many there will be is not known), a ``cond`` its dearest branch.
+    A ``while`` counts one step (nobody knows how many there will be), a ``cond`` its dearest
+    branch.
     """
     role = role_of(eqn)
     if role:
@@ -131,30 +134,19 @@ def flops_of(eqn: Any) -> float:
     if name == "dot_general":
         (left, _), _ = eqn.params["dimension_numbers"]
         shape = eqn.invars[0].aval.shape
-        return 2.0 * size * math.prod(shape[a] for a in left)
+        return 2.0 * size * float(math.prod(shape[a] for a in left))
     family = family_of(eqn)
     if family == "reduction":
         return float(math.prod(eqn.invars[0].aval.shape))
-    is_free = _is_value_cast(name) or name in ("stop_gradient", "optimization_barrier")
+    is_free = name in _VALUE_CASTS or name in ("stop_gradient", "optimization_barrier")
     return size if family == "elementwise" and not is_free else 0.0
 
 
 def params_text(eqn: Any) -> str:
     """Return the parameters that a reader of the text wants: axes, slices, sizes."""
     shown = []
-    for key in (
-        "axes",
-        "axis",
-        "dimension_numbers",
-        "start_indices",
-        "limit_indices",
-        "permutation",
-        "dimensions",
-        "new_dtype",
-        "reverse",
-    ):
+    for key in _SHOWN_PARAMS:
         value = eqn.params.get(key)
-        if value is None or value is False or key == "dimension_numbers":
-            continue
-        shown.append(f"{key}={value}".replace(" ", ""))
+        if value is not None and value is not False:
+            shown.append(f"{key}={value}".replace(" ", ""))
     return " ".join(shown)

@@ -27,7 +27,7 @@ class RenderTimeout(Exception):
 
 def find_renderer() -> str | None:
     """Return the path of the renderer, or None. A configured one that does not exist is None."""
-    configured = jaxlite.config.dot
+    configured: str | None = jaxlite.config.dot
     if configured:
         return shutil.which(os.path.expanduser(configured))
     scripts = sysconfig.get_path("scripts")

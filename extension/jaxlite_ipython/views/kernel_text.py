@@ -1,4 +1,4 @@
-"""The kernels as text. In: a ``KernelsView``. Out: a table with the reasons between its rows, and sources."""
+"""The kernels as text. In: a ``KernelsView``. Out: a table, reasons between rows, sources."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def compilation_of(subject: Subject) -> tuple[Any, tuple[str, ...]]:
 
 
 class KernelsView(View):
-    """The kernels of a compiled function and why they are not fewer. Made by ``jaxlite.kernels``."""
+    """The kernels of a function and why they are not fewer. Made by ``jaxlite.kernels``."""
 
     def __init__(self, subject: Subject, timing: Timing | None = None) -> None:
         super().__init__()

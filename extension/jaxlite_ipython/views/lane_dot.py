@@ -39,8 +39,10 @@ def lane_dot(graph: OpGraph) -> str:
     ]
     ends = ("input", "constant")
     lanes = [("inputs", [n for n in graph.nodes if n.kind in ends])]
-    for lane in graph.lanes:
-        lanes.append((lane.text, [n for n in graph.ops if n.lane is lane]))
+    by_lane: dict[int, list[Node]] = {}
+    for node in graph.ops:
+        by_lane.setdefault(id(node.lane), []).append(node)
+    lanes += [(lane.text, by_lane.get(id(lane), [])) for lane in graph.lanes]
     lanes.append(("outputs", graph.of_kind("output")))
     for k, (text, members) in enumerate(lanes):
         label = f'<<FONT FACE="Courier New">{escape(clean(text)) or " "}</FONT>>'

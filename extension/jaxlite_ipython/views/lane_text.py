@@ -1,4 +1,4 @@
-"""A trace graph as text. In: a ``TraceView``. Out: aligned tables with every fact of the picture."""
+"""A trace graph as text. In: a ``TraceView``. Out: tables with every fact of the picture."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def lane_text(view: TraceView) -> str:
         parts.append(f"inputs ({first})\n{columns([_end_row(n) for n in given], right=[2])}")
     outputs = graph.of_kind("output")
     if outputs:
-        rows = [(*_end_row(n), _made_from(n)) for n in outputs]
-        parts.append(f"outputs ({last})\n{columns(rows, right=[2])}")
+        made = [(*_end_row(n), _made_from(n)) for n in outputs]
+        parts.append(f"outputs ({last})\n{columns(made, right=[2])}")
     if graph.ops:
         head = ("op", "", "reads", "type", "bytes", "kind", "line", "notes")
         rows = [head, *[_op_row(n) for n in graph.ops]]

@@ -46,7 +46,7 @@ class Box:
 
     @property
     def middle(self) -> float:
-        """X of the middle."""
+        """Where the middle is."""
         return self.x + self.w / 2
 
     @property
@@ -56,7 +56,7 @@ class Box:
 
     @property
     def bottom(self) -> float:
-        """Y of the lower side."""
+        """Where the lower side is."""
         return self.y + BOX_HEIGHT
 
 
@@ -73,7 +73,7 @@ class Band:
 
 @dataclass(slots=True)
 class Layout:
-    """Everything placed. ``rows`` are the boxes by row, each from left to right; ``floors`` their ends."""
+    """Everything placed: ``rows`` from the top, each from the left; ``floors`` are their ends."""
 
     width: float
     height: float
@@ -158,19 +158,14 @@ def _place_ops(
     placed: set[int] = set()
     for rows in body:
         for row in rows:
-            in_row = {id(b.node) for b in row}
+            _place_row(row, [_wish(b, boxes, placed) for b in row], left, right)
+            placed |= {id(b.node) for b in row}
 
-            def wish(box: Box, in_row: set[int] = in_row) -> float | None:
-                """Return where the middle should be: below what is read from lines above."""
-                above = [
-                    boxes[id(s)].middle
-                    for s in box.node.reads
-                    if s.is_op and id(s) in placed and id(s) not in in_row
-                ]
-                return sum(above) / len(above) if above else None
 
-            _place_row(row, [wish(b) for b in row], left, right)
-            placed |= in_row
+def _wish(box: Box, boxes: dict[int, Box], placed: set[int]) -> float | None:
+    """Return where the middle of a box should be: below what it reads from rows above."""
+    above = [boxes[id(s)].middle for s in box.node.reads if s.is_op and id(s) in placed]
+    return sum(above) / len(above) if above else None
 
 
 def _place_row(

@@ -31,15 +31,21 @@ from jaxlite_ipython.views.words import count
 __all__ = ["Node", "OpGraph", "build_graph"]
 
 _INFIX = {
-    "add": "+",
     "sub": "\N{MINUS SIGN}",
-    "mul": "\N{MULTIPLICATION SIGN}",
     "div": "\N{DIVISION SIGN}",
 }
 _ARITHMETIC: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
-    "div": operator.truediv, "gt": operator.gt, "lt": operator.lt, "ge": operator.ge,
-    "le": operator.le, "eq": operator.eq, "ne": operator.ne,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "neg": operator.neg,
+    "div": operator.truediv,
+    "gt": operator.gt,
+    "lt": operator.lt,
+    "ge": operator.ge,
+    "le": operator.le,
+    "eq": operator.eq,
+    "ne": operator.ne,
 }
 _COMMUTES = frozenset({"add", "mul", "max", "min", "eq", "ne", "and", "or", "xor"})
 
@@ -121,7 +127,10 @@ def build_graph(
     *,
     open_calls: bool = True,
 ) -> OpGraph:
-    """Return the graph of a closed jaxpr; ``open_calls=False`` keeps calls with a name as one box."""
+    """Return the graph of a closed jaxpr.
+
+    ``open_calls=False`` keeps calls with a name as one box.
+    """
     builder = _Builder(open_calls)
     jaxpr = closed.jaxpr
     env: dict[Any, Value] = {}

@@ -1,11 +1,12 @@
 """The way of each arrow. In: a ``Layout``. Out: curves that keep away from the boxes between.
 
-An arrow to the next box in its row is straight. One that passes rows goes down (or up) a channel: an
-x at which no box stands in any of them, as near as possible to both ends.
+An arrow to the next box in its row is straight. One that passes rows goes down (or up) a channel:
+an x at which no box stands in any of them, as near as possible to both ends.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Iterable, Sequence
@@ -109,7 +110,7 @@ class _Channels:
 
 def _arrow_gaps(row: Sequence[Box]) -> list[tuple[float, float]]:
     """Return the gaps of a row that a straight arrow crosses."""
-    return [(a.x + a.w, b.x) for a, b in zip(row, row[1:], strict=False) if a.node in b.node.reads]
+    return [(a.x + a.w, b.x) for a, b in itertools.pairwise(row) if a.node in b.node.reads]
 
 
 def _nearest(
@@ -128,7 +129,7 @@ def _nearest(
         if any(lo < x < hi for lo, hi in hard):
             continue
         cost = abs(x - ends[0]) + 1.4 * abs(x - ends[1])
-        cost += 60.0 * sum(lo < x < hi for lo, hi in others)
+        cost += 90.0 * sum(lo < x < hi for lo, hi in others)
         if cost < best_cost:
             best, best_cost = x, cost
     return best
@@ -153,7 +154,7 @@ def _neighbours(arrow: Arrow, layout: Layout) -> bool:
 
 
 def _ports(arrows: Sequence[Arrow], layout: Layout) -> dict[tuple[int, str], float]:
-    """Return where on the side of its boxes each arrow begins and ends, in an order without knots."""
+    """Return where on its boxes each arrow begins and ends, in an order without knots."""
     at: dict[tuple[int, str], list[tuple[float, tuple[int, str]]]] = {}
     middle: dict[tuple[int, str], Box] = {}
     for arrow in arrows:
@@ -175,8 +176,8 @@ def _ports(arrows: Sequence[Arrow], layout: Layout) -> dict[tuple[int, str], flo
         members.sort()
         room = box.w - (52 if box.node.family == "reduction" else 30)
         step = min(18.0, room / max(len(members) - 1, 1))
-        for k, (_, end) in enumerate(members):
-            places[end] = box.middle + (k - (len(members) - 1) / 2) * step
+        for k, (_, name) in enumerate(members):
+            places[name] = box.middle + (k - (len(members) - 1) / 2) * step
     return places
 
 

@@ -112,7 +112,9 @@ class TraceView(View):
         """Second lines of the first and the last band."""
         if self.subject.is_cell:
             return "free names, read when the cell runs", "assigned names, written back"
-        return "arguments, and captured arrays", "what the function returns"
+        has_constants = bool(self._full.of_kind("constant"))
+        first = "arguments, and captured arrays" if has_constants else "arguments"
+        return first, "what the function returns"
 
     def panels(self) -> list[Panel]:
         """The strip below the lanes: where the work is, the largest values, what to know."""

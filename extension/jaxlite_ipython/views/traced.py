@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jaxlite
-from jaxlite.stages import Traced, Wrapped
+from jaxlite.stages import Traced
 
 __all__ = ["Subject", "subject_of"]
 
@@ -76,7 +76,7 @@ def _path_text(keys: list[Any]) -> str:
 
 def _const_names(jitted: Any, traced: Traced) -> list[str]:
     """Return the names by which the function reads its captured arrays, where they can be found."""
-    fun = inspect.unwrap(jitted) if not isinstance(jitted, Wrapped) else jitted.__wrapped__
+    fun = inspect.unwrap(jitted)
     code = getattr(fun, "__code__", None)
     known: dict[int, str] = {}
     if code is not None:
