@@ -54,6 +54,9 @@ from jaxlite.version import __version__
 
 if TYPE_CHECKING:
     from jaxlite import nn, random
+    from jaxlite.diagnose.guards import no_recompile, watch
+    from jaxlite.diagnose.padding import bucket, pad_batch
+    from jaxlite.diagnose.why_recompiled import why_recompiled
 
 #: Where each stage is, as "path:name", in the order in which to read the code for the first time.
 READING_ORDER = (
@@ -73,6 +76,7 @@ READING_ORDER = (
     "transforms/jvp.py:jvp_flat",
     "transforms/transpose.py:backward_pass",
     "transforms/vmap.py:batch_flat",
+    "diagnose/why_recompiled.py:why_recompiled",
 )
 
 #: Submodules that are loaded when somebody first uses them, to keep the import short.
@@ -85,12 +89,22 @@ _VIEWS = {
     "kernels": "jaxlite_ipython.views",
 }
 
+#: Names of the recompilation debugger: reached on first use, too.
+_DEBUGGER = {
+    "bucket": "jaxlite.diagnose.padding",
+    "no_recompile": "jaxlite.diagnose.guards",
+    "pad_batch": "jaxlite.diagnose.padding",
+    "watch": "jaxlite.diagnose.guards",
+    "why_recompiled": "jaxlite.diagnose.why_recompiled",
+}
+
 __all__ = [
     "READING_ORDER",
     "Array",
     "ShapeDtypeStruct",
     "__version__",
     "block_until_ready",
+    "bucket",
     "checking_leaks",
     "checkpoint",
     "checkpoint_policies",
@@ -127,10 +141,12 @@ __all__ = [
     "named_call",
     "named_scope",
     "nn",
+    "no_recompile",
     "no_tracing",
     "numpy",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "pad_batch",
     "random",
     "remat",
     "stages",
@@ -139,6 +155,8 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "watch",
+    "why_recompiled",
 ]
 
 
@@ -153,6 +171,8 @@ def clear_caches() -> None:
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return importlib.import_module(f"jaxlite.{name}")
+    if name in _DEBUGGER:
+        return getattr(importlib.import_module(_DEBUGGER[name]), name)
     if name in _VIEWS:
         try:
             module = importlib.import_module(_VIEWS[name])

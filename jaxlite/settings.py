@@ -162,6 +162,7 @@ class Frame:
     check: bool = _option(False, aliases=("enable_checks",))
     check_tracer_leaks: bool = _option(False, traced=True)
     debug_key_reuse: bool = _option(False)
+    guards: bool = _option(True)
     no_tracing: bool = _option(False)
     no_execution: bool = _option(False)
     stale_globals: str = _option("warn", choices=("warn", "ignore", "retrace", "error"))

@@ -10,6 +10,7 @@ Next: ``transforms/stage_out.py``.
 
 from __future__ import annotations
 
+import copy
 import functools
 import threading
 import time
@@ -18,7 +19,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxlite import errors, events
+from jaxlite import events
 from jaxlite.api.arguments import (
     FlatFunction,
     abstractify,
@@ -31,14 +32,17 @@ from jaxlite.api.arguments import (
     signature_of,
 )
 from jaxlite.api.static_arguments import StaticSpec
+from jaxlite.diagnose import guards, messages, misses
+from jaxlite.diagnose.cache_info import CacheInfo, cache_info
 from jaxlite.diagnose.captured import capture
+from jaxlite.diagnose.causes import Reason, reason_for
 from jaxlite.diagnose.hooks import when_hooks_change, wrap_runner
 from jaxlite.higher_order.jit import compiled, jit_p
 from jaxlite.language.array import ArrayImpl
-from jaxlite.language.avals import ShapedArray
+from jaxlite.language.avals import ShapedArray, ShapeDtypeStruct
 from jaxlite.language.jaxpr import ClosedJaxpr
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
-from jaxlite.language.source import is_user_file
+from jaxlite.language.source import current_line, is_user_file
 from jaxlite.language.trace import EVAL_TRACE, Tracer, state
 from jaxlite.language.treedef import PyTreeDef
 from jaxlite.runtime.convert import to_data
@@ -90,8 +94,8 @@ class Entry:
         "closed",
         "compile_s",
         "consts",
-        "hits",
         "key",
+        "miss",
         "name",
         "number",
         "out_tree",
@@ -113,8 +117,8 @@ class Entry:
         self.closed, self.consts = hoist_consts(traced)
         self.arg_names = traced.jaxpr.debug_info.arg_names
         self.compile_s = 0.0
-        self.hits = 0
         self.number = 0
+        self.miss: Any = None
         self.captured: Any = ()
         self.parameters: tuple[str, ...] = ()
 
@@ -153,7 +157,16 @@ class Entry:
 class FunctionCache:
     """All compilations of one function with one set of options; shared by equal ``jit(f)``."""
 
-    __slots__ = ("__weakref__", "entries", "fast", "in_progress", "lock", "n_traces")
+    __slots__ = (
+        "__weakref__",
+        "entries",
+        "evicted",
+        "fast",
+        "in_progress",
+        "lock",
+        "n_traces",
+        "owner",
+    )
 
     def __init__(self) -> None:
         self.entries: dict[CacheKey, Entry] = {}
@@ -161,10 +174,14 @@ class FunctionCache:
         self.lock = threading.Lock()
         self.in_progress: dict[CacheKey, threading.Event] = {}
         self.n_traces = 0
+        self.owner = next(misses.owner_numbers)
+        self.evicted: Any = None
         _all_caches.add(self)
 
-    def clear(self) -> None:
-        """Forget everything."""
+    def clear(self, reason: str) -> None:
+        """Forget everything; ``reason`` is told by the next trace of the same types."""
+        if self.entries:
+            self.evicted = misses.eviction(reason)
         self.entries.clear()
         self.fast.clear()
 
@@ -180,7 +197,9 @@ def cache_of(fun: Any, options: Any) -> FunctionCache:
         # Each access makes a new bound method; the pair inside is what stays the same.
         owner, options = fun.__self__, (fun.__func__, options)
     try:
-        by_identity = isinstance(owner, types.FunctionType) or hashes_by_identity(type(owner))
+        by_identity = isinstance(owner, types.FunctionType) or misses.hashes_by_identity(
+            type(owner)
+        )
         if not by_identity:
             return FunctionCache()  # equal but distinct owners must not share a trace
         table = _by_function.setdefault(owner, {})
@@ -198,12 +217,6 @@ def reset_fast_paths() -> None:
 when_hooks_change(reset_fast_paths)
 
 
-def hashes_by_identity(cls: type) -> bool:
-    """Say whether objects of ``cls`` are equal only to themselves."""
-    found: Any = cls.__hash__
-    return found is object.__hash__
-
-
 class JitFunction(Wrapped):
     """A function compiled per argument types. Made by ``jit``; call it like the function."""
 
@@ -213,6 +226,7 @@ class JitFunction(Wrapped):
         self._options = options
         self._cache = cache_of(fun, (spec.key(), *sorted(options.items())))
         self._fast = self._cache.fast
+        self._made_at = current_line()
         functools.update_wrapper(self, fun)
         self.__wrapped__ = fun
 
@@ -247,23 +261,33 @@ class JitFunction(Wrapped):
         if entry is None:
             entry = self._make_entry(key, args, kwargs)
         else:
-            entry.hits += 1
+            entry.miss.hits += 1
         if state.trace is not EVAL_TRACE or any(isinstance(x, Tracer) for x in leaves):
             outs = jit_p.bind_all(*entry.consts, *leaves, jaxpr=entry.closed, name=entry.name)
             return tree_unflatten(entry.out_tree, outs)
-        if missed or not entry.compile_s:
-            start = time.perf_counter()
-            _ = entry.compilation
-            entry.compile_s = time.perf_counter() - start
-            if events.listeners:
-                events.publish(events.Compiled(self, entry, entry.compile_s))
+        entry.miss.is_fresh = not entry.compile_s
+        if not entry.compile_s:
+            if not missed:
+                self._check_guards(key, args, kwargs)
+            self._compile(entry)
         out = wrap_runner(self, entry, entry.run)(leaves)
+        entry.miss.is_fresh = False
         if not kwargs and not self._spec.nums and all(type(a) is ArrayImpl for a in args):
             self._install_fast(key, entry)
         return out
 
+    def _compile(self, entry: Entry) -> None:
+        start = time.perf_counter()
+        _ = entry.compilation
+        entry.compile_s = entry.miss.compile_s = time.perf_counter() - start
+        if events.listeners:
+            events.publish(events.Compiled(self, entry, entry.compile_s))
+        messages.log_compile(entry.miss)
+
     def _install_fast(self, key: CacheKey, entry: Entry) -> None:
-        self._fast[(key.settings, *key.avals)] = wrap_runner(self, entry, entry.fast_runner())
+        runner = wrap_runner(self, entry, entry.fast_runner())
+        types_ = (key.settings, *key.avals)
+        self._fast[types_] = misses.counting(self._fast, types_, entry.miss, runner)
 
     def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CacheKey, list[Any]]:
         spec = self._spec
@@ -318,7 +342,7 @@ class JitFunction(Wrapped):
         return entry
 
     def _trace_entry(self, key: CacheKey, args: Any, kwargs: Any) -> Entry:
-        self._check_guards()
+        self._check_guards(key, args, kwargs)
         if events.listeners:
             events.publish(events.CacheMiss(self, key))
         start = time.perf_counter()
@@ -330,6 +354,8 @@ class JitFunction(Wrapped):
             entry.captured = capture(self._fun)
         self._cache.n_traces += 1
         entry.number = self._cache.n_traces
+        entry.miss = misses.remember(self, entry)
+        messages.log_miss(entry.miss)
         if events.listeners:
             events.publish(events.TraceEnded(self, entry.name, closed, entry.trace_s))
         return entry
@@ -342,24 +368,26 @@ class JitFunction(Wrapped):
             events.publish(events.TraceStarted(self, info.function))
         return stage_out(flat, key.avals, info), flat
 
-    def _check_guards(self) -> None:
+    def _check_guards(self, key: CacheKey, args: Any, kwargs: Any) -> None:
         if config.frame.no_tracing:
             raise RuntimeError(
                 f"re-tracing function {name_of(self._fun)} for `jit`, but 'no_tracing' is set"
             )
         limit = self._options.get("max_traces")
-        if limit is not None and len(self._cache.entries) >= limit:
-            error = errors.RecompileError(
-                f"{name_of(self._fun)} reached max_traces={limit}: this call has new argument "
-                "types.\n"
-                f"  Fix: see jaxlite.why_recompiled({name_of(self._fun)}), or raise max_traces."
+        if limit is not None or guards.active():
+            guards.check(
+                self, limit, key in self._cache.entries, lambda: self._reason(key, args, kwargs)
             )
-            error.code = "JL031"
-            raise error
+
+    def _reason(self, key: CacheKey, args: Any, kwargs: Any) -> Reason:
+        info = debug_info_of(self._fun, *self._spec.without_static(args, kwargs))
+        names = positional_names(self._fun, len(args))
+        return Reason(reason_for(self, key, info.arg_names, names).causes)
 
     def retraced_runner(self, entry: Entry) -> Callable[[Sequence[Any]], Any]:
         """Forget ``entry``; return a runner that traces anew for the same key."""
         self._cache.entries.pop(entry.key, None)
+        self._cache.evicted = misses.eviction("global")
         self._fast.clear()
 
         def run(leaves: Sequence[Any]) -> Any:
@@ -386,13 +414,54 @@ class JitFunction(Wrapped):
         """Return shapes and dtypes of the results without computing them."""
         return self.trace(*args, **kwargs).out_info
 
+    def would_compile(self, *args: Any, **kwargs: Any) -> Reason:
+        """Say whether a call with these arguments would compile; nothing is traced or run.
+
+        The answer is true or false and prints why:
+
+        >>> import jaxlite as jax, jaxlite.numpy as jnp
+        >>> f = jax.jit(lambda x: x + 1.0)
+        >>> f(jnp.ones(3)).tolist()
+        [2.0, 2.0, 2.0]
+        >>> f.would_compile(jnp.ones(4))
+        Reason('x is f32[4], was f32[3]')
+        >>> bool(f.would_compile(jnp.zeros(3)))
+        False
+        """
+        if config.frame.disable_jit:
+            return Reason()
+        key, _ = self._key(args, kwargs)
+        entry = self._cache.entries.get(key)
+        if entry is None:
+            return self._reason(key, args, kwargs)
+        return Reason() if entry.compile_s else Reason(guards.NOT_COMPILED)
+
+    def cache_info(self) -> CacheInfo:
+        """Return traces, hits and seconds per signature, and where the source is."""
+        return cache_info(self)
+
+    def traces_without_static(self, entry: Entry, place: Any) -> bool:
+        """Say whether the function can be traced with one static argument as an ordinary one."""
+        leaves = [
+            ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in entry.key.avals
+        ]
+        args, kwargs = tree_unflatten(entry.key.in_tree, leaves)
+        args, kwargs = self._spec.filler(entry.key.static)(args, kwargs)
+        trial = copy.copy(self)
+        trial._spec = self._spec.without(place, self.__wrapped__)
+        try:
+            trial._trace(trial._key(tuple(args), kwargs)[0], args, kwargs)
+        except Exception:  # whatever the user's function says to a traced value, it means no
+            return False
+        return True
+
     def clear_cache(self) -> None:
         """Forget all compilations of this function."""
-        self._cache.clear()
+        self._cache.clear("clear_cache()")
 
     def retrace(self) -> None:
         """Forget all compilations, so that the next call reads globals and closures anew."""
-        self._cache.clear()
+        self._cache.clear("retrace()")
 
     def _cache_size(self) -> int:
         return len(self._cache.entries)
@@ -484,4 +553,4 @@ def is_user_code(fun: Any) -> bool:
 def clear_caches() -> None:
     """Forget every jitted function's compilations."""
     for cache in tuple(_all_caches):
-        cache.clear()
+        cache.clear("clear_caches()")

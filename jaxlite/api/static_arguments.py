@@ -77,6 +77,22 @@ class StaticSpec:
             {k: v for k, v in kwargs.items() if k not in self.names},
         )
 
+    def without(self, place: int | str, fun: Callable[..., Any]) -> StaticSpec:
+        """Return the spec in which the argument at ``place`` is an ordinary one."""
+        try:
+            parameters = list(inspect.signature(fun).parameters)
+        except (TypeError, ValueError):
+            parameters = []
+        name = place
+        if isinstance(place, int):
+            name = parameters[place] if place < len(parameters) else ""
+        number = parameters.index(name) if name in parameters else place
+        dropped = {number, number - len(parameters)} if isinstance(number, int) else set()
+        return StaticSpec(
+            tuple([n for n in self.nums if n not in dropped]),
+            tuple([n for n in self.names if n != name]),
+        )
+
     def filler(self, static: tuple[Any, ...]) -> Callable[[Any, Any], tuple[Any, Any]]:
         """Return the function that puts the static values back."""
         n_args, places = static[0], static[1:]

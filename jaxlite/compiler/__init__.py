@@ -13,7 +13,10 @@ producers), ``index`` (index arithmetic in normal form), ``schedule`` (where sha
 computed); then one file per kind of group: ``lower_nest`` and ``tile`` (loops), ``sweeps``,
 ``lower_reduce`` and ``lower_columns`` (reductions), ``lower_order`` (running sums, scatters),
 ``lower_dot``, ``lower_control`` with ``in_place`` (loops and branches); ``plan_memory``.
-Stage 6: ``emit_llvm`` and the ``llvm_*`` files.
+Stage 6: ``llvm_text`` (text under construction), ``llvm_arith``, ``llvm_complex``, ``llvm_math``
+with ``llvm_inline`` (operators), ``llvm_memory``, ``llvm_affine`` and ``llvm_expr`` (expressions),
+``llvm_loops``, ``llvm_threads`` and ``llvm_kernel`` (kernels), ``llvm_library``, ``llvm_cost``,
+``emit_llvm`` (programs).
 
 Decisions. *Pull*: a kernel is made by asking for one element of its result; producers answer with
 expressions of their operands' elements, so slices, pads, broadcasts and gathers are index maps

@@ -42,7 +42,7 @@ _LIBRARY_NS: Final = 500.0
 #: A vector loop does so many iterations at once.
 _LANES: Final = 8
 #: A while loop may take any number of iterations.
-_ITERATIONS: Final = 100_000
+_ITERATIONS: Final = 10_000_000
 _CALLS: Final = MATH_UNARY | {"pow", "atan2"}
 
 

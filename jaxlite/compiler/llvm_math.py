@@ -1,4 +1,4 @@
-"""Stage 6 of 7, emit: transcendental functions. In: operands. Out: calls of libmvec or libm.
+"""Stage 6 of 7, emit: transcendental functions. In: operands. Out: calls, or instructions.
 
 glibc's libmvec has vector versions of most functions (at most 4 ulp). Their names follow the vector
 ABI: ``_ZGV`` + instruction set (``b`` SSE, ``d`` AVX2, ``e`` AVX-512) + ``N`` + lanes + one ``v``
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxlite.compiler import llvm_inline
 from jaxlite.compiler.llvm_text import BITS, Lanes
 
 #: Functions of libm by operation name; those of libmvec are marked.
@@ -27,6 +28,8 @@ _ISA_BITS = {"e": 512, "d": 256, "b": 128}
 
 def call(lanes: Lanes, op: str, elem: str, *args: str) -> str:
     """Emit ``op(*args)`` on floats or doubles."""
+    if elem == "float" and lanes.count > 1 and op in llvm_inline.INLINE and lanes.target.fma:
+        return llvm_inline.call(lanes, op, args[0])
     if op in ("log", "log1p") and lanes.count > 1:
         return _guarded_log(lanes, op, elem, args[0])
     return _plain(lanes, op, elem, args)

@@ -25,6 +25,7 @@ class Target:
         512, 256 or 128. vector_math: instruction-set letters of libmvec that exist, widest first
         ("edb" with AVX-512,
             "db" with AVX2, "b" with SSE), or "" without libmvec.
+        fma: whether a fused multiply-add is one instruction.
         threads: whether long loops are offered to several threads.
         llvm_version: major version of the LLVM that will read the text.
         tuple_items: byte offset of the first item of a Python tuple, -1 if unknown.
@@ -36,6 +37,7 @@ class Target:
     name: str = "x86-64-v4"
     vector_bits: int = 512
     vector_math: str = "edb"
+    fma: bool = True
     threads: bool = False
     llvm_version: int = 20
     tuple_items: int = 24

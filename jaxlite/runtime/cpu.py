@@ -1,8 +1,9 @@
 """Stage 7 of 7, run: LLVM text to machine code. In: text and Program. Out: ``Executable``.
 
-llvmlite is loaded on first use. A text is compiled once per process, and its object code is kept on
-disk: loading that takes a tenth of the time. Machine code lives in engines that hold a batch of
-programs each; an engine dies with the last executable made from it. Next: ``launch.py``.
+llvmlite is loaded on first use. A text is compiled once per process: quickly for the first call,
+and with care in the background soon after (``upgrade.py``). The careful object code is kept on
+disk, where the next process finds it. Machine code lives in engines that hold a batch of programs
+each; an engine dies with the last executable made from it. Next: ``launch.py``.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import ctypes
 import dataclasses
 import functools
 import importlib
+import os
+import re
 import sys
 import threading
+import weakref
 from collections import OrderedDict
 from typing import Any, Final
 
@@ -22,15 +26,21 @@ from jaxlite.errors import KernelCompileError, MissingPartError
 from jaxlite.kernel_ir.program import Program
 from jaxlite.kernel_ir.target import ENTRY, Target
 from jaxlite.runtime import disk_cache, host_call, launch, library, platform
+from jaxlite.runtime.disk_cache import DiskCache
 from jaxlite.runtime.threads import Threads
+from jaxlite.runtime.upgrade import Background
 
 #: Programs per engine: making an engine takes a millisecond, and only a whole one can be freed.
 _BATCH: Final = 64
 #: Machine code that stays loaded without an executable, for functions that are traced again.
 _KEPT: Final = 256
-#: LLVM's effort. Emitted code is vectorised and free of redundancy, so more than this gains
-#: nothing.
-_LEVEL: Final = 1
+#: LLVM's effort. Quick code keeps every value on the stack, which makes it up to twice as slow, and
+#: takes a third of the time. Emitted code is vectorised and free of redundancy: more effort than
+#: careful gains nothing.
+_QUICK: Final = 0
+_CAREFUL: Final = 1
+#: Calls that take longer deserve careful code from the first one on.
+_LONG_US: Final = 20_000.0
 #: What emitted code calls in the interpreter.
 _PYTHON_SYMBOLS: Final = (
     "PyErr_CheckSignals",
@@ -44,11 +54,27 @@ _PYTHON_SYMBOLS: Final = (
 class Code:
     """The machine code of one program: where its entry is, and what keeps it loaded."""
 
-    __slots__ = ("__weakref__", "address", "engine")
+    __slots__ = ("__weakref__", "_lock", "address", "engines", "users")
 
     def __init__(self, engine: Any, address: int) -> None:
-        self.engine = engine
+        self.engines = [engine]
         self.address = address
+        self.users: weakref.WeakSet[launch.Executable] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    def add_user(self, executable: launch.Executable) -> None:
+        """Let ``executable`` run this code, now and after it has been replaced."""
+        with self._lock:
+            self.users.add(executable)
+            executable.use(self.address)
+
+    def replace(self, better: Code) -> None:
+        """Make all executables of this code run ``better``; calls under way end as they began."""
+        with self._lock:
+            self.engines += better.engines
+            self.address = better.address
+            for executable in self.users:
+                executable.use(better.address)
 
 
 class Compiler:
@@ -73,7 +99,14 @@ class Compiler:
         serial = platform.describe(self.cpu, dict(features), llvm.llvm_version_info[0])
         self.targets = serial, dataclasses.replace(serial, threads=True)
         self._lock = threading.Lock()
-        self._machine = self._new_machine()
+        self._machines = {level: self._new_machine(level) for level in (_QUICK, _CAREFUL)}
+        self.background = Background()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._lock.acquire,
+                after_in_parent=self._lock.release,
+                after_in_child=self._after_fork,
+            )
         self._engine: Any = None
         self._in_engine: set[str] = set()
         self._loaded: OrderedDict[str, Code] = OrderedDict()
@@ -92,9 +125,7 @@ class Compiler:
             addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
         for name, address in addresses.items():
             llvm.add_symbol(name, address)
-        self.threads = Threads(llvm, self._new_engine())
-        if self.threads.address:
-            llvm.add_symbol("jaxlite_parallel", self.threads.address)
+        self.threads = Threads(llvm, self._new_engine)
 
     def _bind_blas(self) -> None:
         """Bind BLAS when the first program calls it.
@@ -107,15 +138,19 @@ class Compiler:
 
     def _new_engine(self) -> Any:
         empty = self.llvm.parse_assembly("")
-        return self.llvm.create_mcjit_compiler(empty, self._new_machine())
+        return self.llvm.create_mcjit_compiler(empty, self._new_machine(_CAREFUL))
+
+    def _after_fork(self) -> None:
+        self._lock.release()
+        self.background.forget()
 
     def target(self) -> Target:
         """Return what the emitter may assume about this machine under the current settings."""
         return self.targets[self.threads.update() > 1]
 
-    def _new_machine(self) -> Any:
+    def _new_machine(self, level: int) -> Any:
         return self.llvm.Target.from_default_triple().create_target_machine(
-            cpu=self.cpu, features=self.features, opt=_LEVEL, jit=True
+            cpu=self.cpu, features=self.features, opt=level, jit=True
         )
 
     def compile(self, text: str) -> Code:
@@ -128,40 +163,59 @@ class Compiler:
         bare = "\n".join([line for line in text.split("\n") if not line.startswith(";")])
         if not self._has_blas and "gemm" in bare:
             self._bind_blas()
-        key = disk_cache.key_of(bare, self.cpu, self.features, self.version, str(_LEVEL))
+        self.threads.prepare_for(bare)
+        key = disk_cache.key_of(bare, self.cpu, self.features, self.version)
+        self.background.note()
+        cache = disk_cache.current()
         with self._lock:
             code = self._loaded.get(key)
-            if code is None:
-                code = self._load(key, self._object_code(key, text))
-                self._loaded[key] = code
-                if len(self._loaded) > _KEPT:
-                    self._loaded.popitem(last=False)
-            else:
+            if code is not None:
                 self._loaded.move_to_end(key)
-            return code
+                return code
+            data = cache.get(key) if cache else None
+            is_quick = data is None and estimate_us(text) < _LONG_US
+            level = _QUICK if is_quick else _CAREFUL
+            if data is None:
+                data = self._object_code(key, text, level, cache)
+            code = self._load(_symbol(key, level), data)
+            self._loaded[key] = code
+            if len(self._loaded) > _KEPT:
+                self._loaded.popitem(last=False)
+        if is_quick:
+            task = functools.partial(self._upgrade, key, bare, weakref.ref(code), cache)
+            self.background.submit(task)
+        return code
 
-    def _object_code(self, key: str, text: str) -> bytes:
-        cache = disk_cache.current()
-        found = cache.get(key) if cache else None
-        if found is not None:
-            return found
+    def _upgrade(
+        self, key: str, text: str, reference: weakref.ref[Code], cache: DiskCache | None
+    ) -> None:
+        """Compile ``text`` again, with care, unless its code is not used any more."""
+        code = reference()
+        if code is not None:
+            with self._lock:
+                data = self._object_code(key, text, _CAREFUL, cache)
+                better = self._load(_symbol(key, _CAREFUL), data)
+            code.replace(better)
+
+    def _object_code(self, key: str, text: str, level: int, cache: DiskCache | None) -> bytes:
+        symbol = _symbol(key, level)
         try:
-            module = self.llvm.parse_assembly(text.replace(f"@{ENTRY}(", f"@{_symbol(key)}("))
+            module = self.llvm.parse_assembly(text.replace(f"@{ENTRY}(", f"@{symbol}("))
         except RuntimeError as error:
             raise KernelCompileError(describe_rejection(str(error), text)) from None
-        data: bytes = self._machine.emit_object(module)
-        if cache:
+        data: bytes = self._machines[level].emit_object(module)
+        if cache and level == _CAREFUL:
             cache.put(key, data)
         return data
 
-    def _load(self, key: str, data: bytes) -> Code:
-        if self._engine is None or len(self._in_engine) >= _BATCH or key in self._in_engine:
+    def _load(self, symbol: str, data: bytes) -> Code:
+        if self._engine is None or len(self._in_engine) >= _BATCH or symbol in self._in_engine:
             self._engine = self._new_engine()
             self._in_engine = set()
-        self._in_engine.add(key)
+        self._in_engine.add(symbol)
         self._engine.add_object_file(self.llvm.ObjectFileRef.from_data(data))
         self._engine.finalize_object()
-        return Code(self._engine, self._engine.get_function_address(_symbol(key)))
+        return Code(self._engine, self._engine.get_function_address(symbol))
 
     def clear(self) -> None:
         """Forget machine code that no executable uses."""
@@ -170,9 +224,15 @@ class Compiler:
             self._engine = None
 
 
-def _symbol(key: str) -> str:
+def _symbol(key: str, level: int) -> str:
     # Unique per text, so that many programs fit into one engine and object code can be kept.
-    return f"{ENTRY}_{key[:24]}"
+    return f"{ENTRY}_{key[:24]}_{level}"
+
+
+def estimate_us(text: str) -> float:
+    """Return the time of one call that the emitter has noted in its first comments."""
+    found = re.search(r"^; one call takes about (\d+) us", text, re.MULTILINE)
+    return float(found[1]) if found else 0.0
 
 
 def describe_rejection(message: str, text: str) -> str:
@@ -222,4 +282,6 @@ def load(
     """
     launch.check_size(program)
     code = compiler().compile(text)
-    return launch.Executable(program, consts, target or host_target(), code.address, code)
+    executable = launch.Executable(program, consts, target or host_target(), code)
+    code.add_user(executable)
+    return executable

@@ -24,8 +24,9 @@ from jaxlite.settings import config
 _MAGIC: Final = b"jaxlite-object-1"
 _DIGEST_BYTES: Final = 32
 LIMIT_BYTES: Final = 256 * 2**20
-#: The folder's size is looked at once in so many writes.
-_SWEEP_EVERY: Final = 64
+MOST_FILES: Final = 8192
+#: The folder's size is looked at once in so many writes, whoever makes them.
+_SWEEP_EVERY: Final = 256
 
 
 def key_of(*parts: str) -> str:
@@ -64,7 +65,6 @@ class DiskCache:
     def __init__(self, folder: Path, limit_bytes: int = LIMIT_BYTES) -> None:
         self.folder = folder
         self.limit_bytes = limit_bytes
-        self._writes = 0
         folder.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700)
@@ -98,9 +98,9 @@ class DiskCache:
             except OSError:
                 os.unlink(temporary)
                 raise
-            if self._writes % _SWEEP_EVERY == 0:
-                self._sweep()
-            self._writes += 1
+            # Keys are random, so this works for many short processes as for one long one.
+            if int(key_of(key)[:8], 16) % _SWEEP_EVERY == 0:
+                self.sweep()
 
     def clear(self) -> None:
         """Remove every file of the cache."""
@@ -111,16 +111,18 @@ class DiskCache:
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.o"
 
-    def _sweep(self) -> None:
-        """Remove the oldest files if the folder is over its limit, down to three quarters of it."""
-        files = [(e.stat().st_mtime, e.stat().st_size, e.path) for e in os.scandir(self.folder)]
-        total = sum(size for _, size, _ in files)
-        if total <= self.limit_bytes:
+    def sweep(self) -> None:
+        """Remove the oldest files if the folder is over a limit, down to three quarters of it."""
+        with os.scandir(self.folder) as entries:
+            files = [(e.stat().st_mtime, e.stat().st_size, e.path) for e in entries]
+        total, count = sum(size for _, size, _ in files), len(files)
+        if total <= self.limit_bytes and count <= MOST_FILES:
             return
         for _, size, path in sorted(files):
             os.unlink(path)
             total -= size
-            if total <= self.limit_bytes * 3 // 4:
+            count -= 1
+            if total <= self.limit_bytes * 3 // 4 and count <= MOST_FILES * 3 // 4:
                 break
 
 

@@ -23,6 +23,7 @@ from jaxlite.settings import config
 Arrays: TypeAlias = "tuple[np.ndarray[Any, Any], ...]"
 Run: TypeAlias = "Callable[[Arrays], Arrays]"
 Native: TypeAlias = "Callable[[tuple[Any, ...]], int]"
+Use: TypeAlias = "Callable[[Native], None]"
 Maker: TypeAlias = "Callable[[], np.ndarray[Any, Any]]"
 
 # PYFUNCTYPE: the entry holds the GIL until it lets go itself, and a signal handler's exception,
@@ -41,16 +42,18 @@ class Executable:
         code: keeps the machine code alive.
     """
 
-    __slots__ = ("__weakref__", "code", "consts", "program", "run")
+    __slots__ = ("__weakref__", "_make_native", "_use", "code", "consts", "program", "run")
 
-    def __init__(
-        self, program: Program, consts: Arrays, target: Target, address: int, code: Any
-    ) -> None:
+    def __init__(self, program: Program, consts: Arrays, target: Target, code: Any) -> None:
         self.program = program
         self.consts = consts
         self.code = code
-        native = _ENTRY(address) if target.reads_python_objects else _table_entry(address)
-        self.run: Run = _make_run(program, consts, native)
+        self._make_native = _ENTRY if target.reads_python_objects else _table_entry
+        self.run, self._use = _make_run(program, consts)
+
+    def use(self, address: int) -> None:
+        """Call the entry at ``address`` from now on."""
+        self._use(self._make_native(address))
 
 
 def check_size(program: Program) -> None:
@@ -87,14 +90,16 @@ def _table_entry(address: int) -> Native:
     return call
 
 
-def _make_run(program: Program, consts: Arrays, native: Native) -> Run:
+def _make_run(program: Program, consts: Arrays) -> tuple[Run, Use]:
+    """Return ``run`` and a function that sets the native entry it calls."""
     by_name = {b.name: b for b in program.buffers}
     makers = [allocator_for(by_name[n]) for n in program.outputs]
     calls = bound_calls(program)
     if calls or program.workspace_bytes:
-        return _full_run(makers, consts, native, program.workspace_bytes, calls)
+        return _full_run(makers, consts, program.workspace_bytes, calls)
     if len(makers) == 1:
-        return _run_for_one(makers[0], consts, native)
+        return _run_for_one(makers[0], consts)
+    native: Native = _not_loaded
 
     def run(datas: Arrays) -> Arrays:
         outs = tuple([make() for make in makers])
@@ -102,11 +107,16 @@ def _make_run(program: Program, consts: Arrays, native: Native) -> Run:
             raise _unexpected()
         return outs
 
-    return run
+    def use(entry: Native) -> None:
+        nonlocal native
+        native = entry
+
+    return run, use
 
 
-def _run_for_one(make: Maker, consts: Arrays, native: Native) -> Run:
+def _run_for_one(make: Maker, consts: Arrays) -> tuple[Run, Use]:
     """Return ``run`` for one result and no workspace: the path on which each 10 ns counts."""
+    native: Native = _not_loaded
 
     def run(datas: Arrays) -> Arrays:
         out = make()
@@ -120,19 +130,20 @@ def _run_for_one(make: Maker, consts: Arrays, native: Native) -> Run:
             raise _unexpected()
         return (out,)
 
-    return run_with_consts if consts else run
+    def use(entry: Native) -> None:
+        nonlocal native
+        native = entry
+
+    return (run_with_consts if consts else run), use
 
 
 def _full_run(
-    makers: list[Maker],
-    consts: Arrays,
-    native: Native,
-    workspace_bytes: int,
-    calls: list[BoundCall],
-) -> Run:
+    makers: list[Maker], consts: Arrays, workspace_bytes: int, calls: list[BoundCall]
+) -> tuple[Run, Use]:
     """Return ``run`` for a program with a workspace or host calls."""
     workspaces = WorkspacePool(workspace_bytes)
     no_state = HostState([])
+    native: Native = _not_loaded
 
     def run(datas: Arrays) -> Arrays:
         outs = tuple([make() for make in makers])
@@ -148,7 +159,15 @@ def _full_run(
             raise error if status == HOST_FAILED and error is not None else _unexpected()
         return outs
 
-    return run
+    def use(entry: Native) -> None:
+        nonlocal native
+        native = entry
+
+    return run, use
+
+
+def _not_loaded(_: tuple[Any, ...]) -> int:
+    raise AssertionError("an executable runs after use() has given it an entry")
 
 
 def _unexpected() -> JaxRuntimeError:

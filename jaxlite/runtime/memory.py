@@ -23,23 +23,19 @@ from jaxlite.kernel_ir.program import Buffer
 POOLED_BYTES: Final = 1 << 20
 #: Memory the pool may hold, free and in use.
 LIMIT_BYTES: Final = 1 << 29
-_PAGE: Final = 4096
-#: Results start in the middle of a page. NumPy's own large arrays start 16 bytes into one: storing
-#: to an address that is a little ahead of a load's, modulo the page, delays that load, and doubled
-#: the time.
-_IN_PAGE: Final = 2048
+_LINE: Final = 64
 
 Block = np.ndarray[Any, Any]
 
 
 def _start(block: Block) -> int:
-    """Return the offset of the first byte of ``block`` that is used."""
-    return int((_IN_PAGE - block.ctypes.data) % _PAGE)
+    """Return the offset of the first cache line in ``block``."""
+    return int(-block.ctypes.data % _LINE)
 
 
 def aligned(nbytes: int) -> Block:
     """Return ``nbytes`` of memory that starts at a cache line."""
-    block = np.empty(nbytes + _PAGE, np.uint8)
+    block = np.empty(nbytes + _LINE, np.uint8)
     start = _start(block)
     return block[start : start + nbytes]
 
@@ -59,7 +55,7 @@ _COUNTS_ARE_EXACT: Final = getattr(sys, "_is_gil_enabled", lambda: True)()
 def _last_try(nbytes: int) -> Block:
     """Return new memory, or raise AllocationError with the size: nothing more can be freed."""
     try:
-        return np.empty(nbytes + _PAGE, np.uint8)
+        return np.empty(nbytes + _LINE, np.uint8)
     except MemoryError:
         raise AllocationError(
             f"Out of memory: a result of {nbytes} bytes ({nbytes / 2**30:.3g} GiB) does not fit."
@@ -89,7 +85,7 @@ class Pool:
                     return blocks[number]
             self._make_room(nbytes)
             try:
-                block = np.empty(nbytes + _PAGE, np.uint8)
+                block = np.empty(nbytes + _LINE, np.uint8)
             except MemoryError:
                 self._make_room(self.limit_bytes + 1)
                 block = _last_try(nbytes)

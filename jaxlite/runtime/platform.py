@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+from platform import machine
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ def describe(name: str, features: dict[str, bool], llvm_version: int) -> Target:
         name=name,
         vector_bits=bits,
         vector_math=vector_math(bits),
+        fma=bool(features.get("fma")) or machine() in ("aarch64", "arm64"),
         llvm_version=llvm_version,
         tuple_items=tuple_items_offset(),
         array_data=array_data_offset(),

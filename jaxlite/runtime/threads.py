@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, Final
 
 from jaxlite.settings import config
@@ -80,24 +81,33 @@ def processors() -> int:
 
 
 class Threads:
-    """The parallel loop of this process, made with llvmlite's ``binding`` in an ``engine``."""
+    """The parallel loop of this process, made on first use with llvmlite's ``binding``."""
 
-    def __init__(self, llvm: Any, engine: Any) -> None:
-        library = openmp()
-        self.address = 0
-        self.most = 1
+    def __init__(self, llvm: Any, new_engine: Callable[[], Any]) -> None:
+        self._llvm = llvm
+        self._new_engine = new_engine
+        self._library = openmp()
+        self._switch = ctypes.c_int(1)
+        self._engine: Any = None
         self._forked = False
-        if library is None:
-            return
-        for name in _SYMBOLS:
-            llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
-        engine.add_module(llvm.parse_assembly(_TEXT))
-        engine.finalize_object()
-        self._engine = engine
-        self._switch = ctypes.c_int.from_address(engine.get_global_value_address("threads"))
-        self.address = engine.get_function_address("jaxlite_parallel")
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
+
+    def prepare_for(self, text: str) -> None:
+        """Bind the symbol before the first program that uses it is loaded."""
+        if self._engine is not None or "@jaxlite_parallel(" not in text:
+            return
+        llvm = self._llvm
+        for name in _SYMBOLS:
+            function = getattr(self._library, name)
+            llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value or 0)
+        engine = self._new_engine()
+        engine.add_module(llvm.parse_assembly(_TEXT))
+        engine.finalize_object()
+        self._switch = ctypes.c_int.from_address(engine.get_global_value_address("threads"))
+        llvm.add_symbol("jaxlite_parallel", engine.get_function_address("jaxlite_parallel"))
+        self._engine = engine
+        self.update()
 
     def _after_fork(self) -> None:
         self._forked = True
@@ -105,7 +115,7 @@ class Threads:
 
     def update(self) -> int:
         """Set the number of threads to what the settings say now, and return it."""
-        if not self.address or self._forked:
+        if self._library is None or self._forked:
             return 1
         self._switch.value = config.frame.num_threads or processors()
         return self._switch.value

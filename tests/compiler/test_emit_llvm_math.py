@@ -144,3 +144,20 @@ def test_special_values(op: str, x: list[float], y: list[float], dtype: np.dtype
         np.testing.assert_array_equal(native, expected)
         signs = ~np.isnan(expected)
         np.testing.assert_array_equal(np.signbit(native[signs]), np.signbit(expected[signs]))
+
+
+@pytest.mark.parametrize("bits", [256, 512])
+@pytest.mark.parametrize(
+    ("op", "values"),
+    [
+        ("exp", [-87.3, -87.4, -95.0, -103.2, -103.98, -104.1, 88.72, 88.73, 89.5, 3e38, 1e-40]),
+        ("log", [1e-45, 1e-40, 1.1754944e-38, 0.70710677, 0.7071068, 1.4142135, 3.4e38, 1.0]),
+        ("tanh", [1e-45, 1e-20, 0.62499994, 0.625, 9.0, 9.1, 50.0, 3e38, -0.625, -1e-40]),
+    ],
+)
+def test_inline_functions_at_their_seams(op: str, values: list[float], bits: int) -> None:
+    x = np.resize(np.array(values, F32), 64)
+    body = (ir.Store("y", I, ir.unary(op, ir.load("x", I, F32))),)
+    program = loop_program(64, {"x": (F32, 64)}, {"y": (F32, 64)}, body)
+    (native,) = run_native(program, [x], with_width(bits))
+    assert error_ulps(native, exact(op, x)).max() <= 2

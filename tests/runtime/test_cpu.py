@@ -45,14 +45,17 @@ def test_object_code_is_found_on_disk(tmp_path: Path) -> None:
     program = add_constant(3.25)
     text = emit_llvm(program, cpu.host_target())
     with override(cache_dir=str(tmp_path / "objects"), enable_compilation_cache=True):
-        cpu.Compiler().compile(text)
+        first = cpu.Compiler()
+        first.compile(text)
+        first.background.wait()  # the careful code is kept, not the quick one
         (file,) = (tmp_path / "objects").glob("*.o")
         written = file.stat().st_mtime_ns
         compiler = cpu.Compiler()
-        compiler._machine = None  # compiling again would fail
+        compiler._machines = {}  # compiling again would fail
         code = compiler.compile(text)
     assert file.stat().st_mtime_ns == written
-    executable = cpu.launch.Executable(program, (), cpu.host_target(), code.address, code)
+    executable = cpu.launch.Executable(program, (), cpu.host_target(), code)
+    code.add_user(executable)
     (y,) = executable.run((np.zeros(8, F32),))
     assert y.tolist() == [3.25] * 8
 
@@ -66,12 +69,41 @@ def test_many_programs_stay_apart() -> None:
 def test_machine_code_is_freed_with_its_executables() -> None:
     compiler = cpu.Compiler()
     code = compiler.compile(emit_llvm(add_constant(77.0), cpu.host_target()))
-    engine = weakref.ref(code.engine)
+    compiler.background.wait()
+    engines = [weakref.ref(e) for e in code.engines]
     compiler.clear()
-    assert engine() is not None
+    assert all(e() is not None for e in engines)
     del code
     gc.collect()
-    assert engine() is None
+    assert all(e() is None for e in engines)
+
+
+def test_quick_code_is_replaced_by_careful_code_while_it_is_in_use() -> None:
+    x = ir.load("x", I, F32)
+    e = ir.binary("mul", ir.unary("exp", x), ir.unary("tanh", x))
+    e = ir.binary("add", e, ir.const(0.8125, F32))  # a text no other test has
+    program = loop_program(999, {"x": (F32, 999)}, {"y": (F32, 999)}, (ir.Store("y", I, e),))
+    with override(cache_dir="off"):
+        executable = load(program)
+    values = np.linspace(-5, 5, 999, dtype=F32)
+    run = executable.run  # callers may keep it
+    quick, address = run((values,))[0], executable.code.address
+    cpu.compiler().background.wait()
+    assert executable.code.address != address
+    np.testing.assert_array_equal(run((values,))[0], quick)
+    assert load(program).code is executable.code
+
+
+def test_long_programs_are_compiled_with_care_at_once() -> None:
+    assert cpu.estimate_us("; program f\n; one call takes about 1234 us on one core\n") == 1234
+    assert cpu.estimate_us("define void @f()") == 0
+    n = 1 << 26
+    x = ir.load("x", I, F32)
+    e = ir.unary("exp", ir.unary("sin", ir.unary("exp", x)))
+    program = loop_program(n, {"x": (F32, n)}, {"y": (F32, n)}, (ir.Store("y", I, e),))
+    code = load(program).code
+    cpu.compiler().background.wait()
+    assert len(code.engines) == 1
 
 
 def test_threads_may_compile_and_run_at_once() -> None:

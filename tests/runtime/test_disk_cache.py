@@ -61,15 +61,28 @@ def test_damaged_files_count_as_absent(tmp_path: Path, damage: bytes | None) -> 
     assert cache.get("a") is None
 
 
-def test_the_oldest_files_go_when_it_is_full(tmp_path: Path) -> None:
-    cache = DiskCache(tmp_path / "objects", limit_bytes=1000)
-    for n in range(80):
+@pytest.mark.parametrize("limit", ["bytes", "files"])
+def test_the_oldest_files_go_when_it_is_full(
+    tmp_path: Path, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = DiskCache(tmp_path / "objects", limit_bytes=1500 if limit == "bytes" else 10**9)
+    monkeypatch.setattr(disk_cache, "MOST_FILES", 10 if limit == "files" else 10**9)
+    for n in range(20):
         cache.put(f"k{n:02}", b"x" * 100)
         os.utime(tmp_path / "objects" / f"k{n:02}.o", (n, n))
-    # The first sweep after the limit was passed is that of the 65th write.
-    assert cache.get("k00") is None
-    assert cache.get("k79") == b"x" * 100
-    assert len(list((tmp_path / "objects").iterdir())) < 30
+    cache.sweep()
+    left = sorted(p.stem for p in (tmp_path / "objects").iterdir())
+    assert left == [f"k{n:02}" for n in range(20 - len(left), 20)]
+    assert 5 <= len(left) <= 10
+
+
+def test_the_folder_is_swept_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = DiskCache(tmp_path / "objects")
+    sweeps: list[int] = []
+    monkeypatch.setattr(cache, "sweep", lambda: sweeps.append(1))
+    for n in range(2000):
+        cache.put(f"k{n}", b"")
+    assert 1 <= len(sweeps) <= 40
 
 
 def test_a_vanished_folder_is_no_error(tmp_path: Path) -> None:

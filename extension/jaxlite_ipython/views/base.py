@@ -171,10 +171,10 @@ class View:
         return data, metadata
 
     def _small_png(self) -> bytes | None:
-        """Return the PNG at 144 dpi, else at 96 dpi, that is small enough for a notebook."""
+        """Return the PNG at 144 dpi (else 96, else 72) that is small enough for a notebook."""
         if not self._has_png:
             self._has_png = True
-            for dpi in (144, 96):
+            for dpi in (144, 96, 72):
                 png = self.png(dpi)
                 if png is None or len(png) < MAX_PNG_BYTES:
                     self._png = png

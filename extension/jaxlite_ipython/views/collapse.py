@@ -1,8 +1,8 @@
 """Large graphs in fewer boxes. In: an ``OpGraph``. Out: an ``OpGraph`` of the wanted level.
 
-Levels: 0 every operation, 1 repeated blocks once with their count, 2 one box per line, 3 one box
-per run of lines. Inputs (and outputs) that are leaves of one container become one box when there
-are many.
+Levels: 0 every operation, 1 repeated blocks once with their count, 2 the same with calls as one box
+(the graph is built that way), 3 one box per line, 4 one box per run of lines. Inputs (and outputs)
+that are leaves of one container become one box when there are many.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from jaxlite_ipython.views.op_graph import Node, OpGraph, _number
+from jaxlite_ipython.views.costs import label_of
+from jaxlite_ipython.views.op_graph import Node, OpGraph, number_nodes
 from jaxlite_ipython.views.source_lines import Lane
 from jaxlite_ipython.views.words import count
 
 __all__ = ["LEVELS", "MAX_BOXES", "collapse"]
 
-LEVELS = 4
+LEVELS = 5
 #: Boxes up to which a picture shows every operation.
 MAX_BOXES = 60
 #: Lanes and runs of lanes up to which a picture can be read.
@@ -28,14 +29,14 @@ MAX_ENDS = 14
 
 
 def collapse(graph: OpGraph, level: int) -> OpGraph:
-    """Return the graph at ``level`` (0 to 3)."""
+    """Return the graph at ``level`` (0 to 4)."""
     if level >= 1:
         graph = fold_repeats(graph)
-    if level >= 2:
-        graph = one_box_per_line(graph)
     if level >= 3:
+        graph = one_box_per_line(graph)
+    if level >= 4:
         graph = join_lanes(graph)
-    return join_ends(graph, MAX_ENDS if level < 2 else MAX_ENDS // 2)
+    return join_ends(graph, MAX_ENDS if level < 3 else MAX_ENDS // 2)
 
 
 def fits(graph: OpGraph) -> bool:
@@ -54,7 +55,7 @@ def _rebuild(
             target = image.get(id(source), source)
             if target is not new:
                 new.reads[target] = max(new.reads.get(target, 0.0), n_bytes)
-    _number(nodes)
+    number_nodes(nodes)
     return OpGraph(nodes, lanes, graph.n_ops, graph.flops)
 
 
@@ -202,8 +203,9 @@ def _read_elsewhere(graph: OpGraph, target: dict[int, Lane]) -> set[int]:
 
 
 def _line_box(group: list[Node], lane: Lane, label: str, shared: set[int]) -> Node:
-    """Return the box of a line; its type is that of the last value that others read."""
-    last = next((n for n in reversed(group) if id(n) in shared), group[-1])
+    """Return the box of a line; its type is that of the largest value that others read."""
+    read = [n for n in reversed(group) if id(n) in shared]
+    last = max(read, key=lambda n: n.n_bytes) if read else group[-1]
     return Node(
         "op",
         label,
@@ -221,8 +223,10 @@ def _line_label(group: list[Node]) -> str:
     order = {"matmul": 0, "loop or call": 1, "reduction": 2, "elementwise": 3}
     labels: dict[str, int] = {}
     for node in sorted(group, key=lambda n: order.get(n.family, 4)):
-        labels.setdefault(node.label, 0)
-        labels[node.label] += node.times
+        base = label_of(node.eqn) if node.eqn is not None else node.label
+        label = base if node.label.startswith(f"{base} ") else node.label  # without constants
+        labels.setdefault(label, 0)
+        labels[label] += node.times
     text = " ".join(list(labels)[:3])
     return text if len(labels) <= 3 else f"{text} +{len(labels) - 3}"
 
@@ -238,11 +242,14 @@ def join_ends(graph: OpGraph, limit: int = MAX_ENDS) -> OpGraph:
     if not too_many:
         return graph
     groups: dict[tuple[str, str], list[Node]] = {}
-    for node in graph.nodes:
-        if node.kind in too_many:
-            groups.setdefault((node.kind, _root(node.label)), []).append(node)
-    if all(len(group) == 1 for group in groups.values()) or len(groups) > 2 * limit:
-        groups = _chunks(graph, too_many)
+    for kind in sorted(too_many):
+        members = graph.of_kind(kind)
+        by_root: dict[str, list[Node]] = {}
+        for node in members:
+            by_root.setdefault(_root(node.label), []).append(node)
+        if len(by_root) > limit:
+            by_root = _chunks(members)
+        groups.update({(kind, root): group for root, group in by_root.items()})
     image: dict[int, Node] = {}
     for (kind, root), group in groups.items():
         box = group[0]
@@ -266,15 +273,13 @@ def _root(name: str) -> str:
     return found.group(0) if found else "results"
 
 
-def _chunks(graph: OpGraph, kinds: set[str]) -> dict[tuple[str, str], list[Node]]:
+def _chunks(members: list[Node]) -> dict[str, list[Node]]:
     """Group by position where names say nothing."""
-    groups: dict[tuple[str, str], list[Node]] = {}
-    for kind in kinds:
-        members = graph.of_kind(kind)
-        size = -(-len(members) // MAX_ENDS)
-        for start in range(0, len(members), size):
-            part = members[start : start + size]
-            dots = "\N{HORIZONTAL ELLIPSIS}"
-            name = f"{part[0].label} {dots} {part[-1].label}" if len(part) > 1 else part[0].label
-            groups[kind, name] = part
+    size = -(-len(members) // MAX_ENDS)
+    groups: dict[str, list[Node]] = {}
+    for start in range(0, len(members), size):
+        part = members[start : start + size]
+        dots = "\N{HORIZONTAL ELLIPSIS}"
+        name = f"{part[0].label} {dots} {part[-1].label}" if len(part) > 1 else part[0].label
+        groups[name] = part
     return groups

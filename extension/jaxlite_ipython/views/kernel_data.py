@@ -293,7 +293,7 @@ def _gaps(
     for b in plan.barriers:
         grouped.setdefault((b.reason, b.producer, b.consumer, b.detail), []).append(b.var)
     for (reason, producer, consumer, detail), members in grouped.items():
-        values = [names.get(v, "") for v in members]
+        values = [_spoken(names.get(v, "")) for v in members]
         named = ", ".join(dict.fromkeys(n for n in values if n and not n.startswith("(")))
         if plan.groups[producer].kind == "control":
             detail = f"{label_of(plan.groups[producer].eqns[0])} leaves its results in memory."
@@ -304,11 +304,23 @@ def _gaps(
             reason,
             ids[producer],
             ids[consumer],
-            f"{named}: {_plain(detail)}" if named else _plain(detail),
+            _sentence(named, detail),
             f"{size} stored, then read again.",
-            _fix(reason, [names.get(v, "it") for v in free], is_cell),
+            _fix(reason, [_spoken(names.get(v, "it")) for v in free], is_cell),
             n_bytes,
         )
+
+
+def _spoken(name: str) -> str:
+    """Return a name as it stands in a sentence: ``result [0]`` for the first of a tuple."""
+    return f"result {name}" if name.startswith("[") else name
+
+
+def _sentence(named: str, detail: str) -> str:
+    text = _plain(detail)
+    if not named:
+        return text
+    return named + text.removeprefix("it") if text.startswith("it is ") else f"{named}: {text}"
 
 
 def _plain(detail: str) -> str:

@@ -62,7 +62,7 @@ def _label(node: Node) -> str:
 def _end_row(node: Node) -> tuple[str, str, str, str]:
     notes = [node.detail] if node.detail else []
     if node.kind == "constant":
-        notes.append("captured when traced")
+        notes.append("constant, captured when traced")
     if not node.is_used:
         notes.append("not used")
     return node.label, node.type, bytes_text(node.n_bytes), ", ".join(notes)

@@ -26,6 +26,7 @@ GAP = 30.0
 WIDE_GAP = 73.0
 TEXT_X = 38.0
 AREA = 800.0
+NARROW_AREA = 560.0
 NOTE_HEIGHT = 16.0
 CODE_LINE = 17.0
 CODE_SIZE = 13.0
@@ -94,13 +95,14 @@ def lay_out(graph: OpGraph) -> Layout:
     longest = max([len(lane.text) for lane in graph.lanes], default=20)
     n_chars = min(max(longest, 20), 36)
     left = TEXT_X + text_width("x" * n_chars, CODE_SIZE, mono=True) + 28
-    right = left + AREA
     boxes = {id(n): _new_box(n) for n in graph.nodes}
     by_lane: dict[int, list[Box]] = {}
     for node in graph.ops:
         by_lane.setdefault(id(node.lane), []).append(boxes[id(node)])
     lanes = [lane for lane in graph.lanes if id(lane) in by_lane]
-    body = [_rows(by_lane[id(lane)], AREA) for lane in lanes]
+    area = _area(graph, boxes, by_lane)
+    right = left + area
+    body = [_rows(by_lane[id(lane)], area) for lane in lanes]
     _place_ops(graph, boxes, body, left, right)
     ends = {kind: _place_ends(graph, boxes, kind, left, right) for kind in ("input", "output")}
     layout = Layout(right + 22, 0.0, left, right, boxes, [], [], [])
@@ -110,6 +112,15 @@ def lay_out(graph: OpGraph) -> Layout:
         _stack(layout, "line", lane, rows, wrap(lane.text, n_chars, 3), is_tight)
     _stack(layout, "outputs", None, ends["output"], [], is_tight)
     return layout
+
+
+def _area(graph: OpGraph, boxes: dict[int, Box], by_lane: dict[int, list[Box]]) -> float:
+    """Return the width of the part right of the code: less if every line is short."""
+    widest = max([sum(b.w + WIDE_GAP for b in row) for row in by_lane.values()], default=0.0)
+    for kinds in (("input", "constant"), ("output",)):
+        ends = sum(boxes[id(n)].w + 14 for n in graph.nodes if n.kind in kinds)
+        widest = max(widest, ends)
+    return NARROW_AREA if widest <= NARROW_AREA - 60 else AREA
 
 
 def _new_box(node: Node) -> Box:

@@ -271,7 +271,7 @@ class _Builder:
         self.nodes += self.results
         _fold_means(self.nodes)
         nodes = [n for n in self.nodes if n.kind != "gone"]
-        _number(nodes)
+        number_nodes(nodes)
         drawn = {id(n.lane) for n in nodes if n.is_op}
         return OpGraph(
             nodes,
@@ -387,7 +387,7 @@ def _merge_mean(total: Node, division: Node, users: list[Node]) -> None:
         ]
 
 
-def _number(nodes: Sequence[Node]) -> None:
+def number_nodes(nodes: Sequence[Node]) -> None:
     """Give ids in order, and mark what nobody reads."""
     read = {id(source) for node in nodes for source in node.reads}
     numbers = {"op": 0, "input": 0, "constant": 0, "output": 0}

@@ -54,7 +54,10 @@ class TraceView(View):
         if self.level + 1 >= LEVELS:
             return False
         self.level += 1
-        self.graph = collapse(self._full, self.level)
+        graph = self._full
+        if self.level == 2:
+            graph = self._build(open_calls=False)
+        self.graph = collapse(graph, self.level)
         return True
 
     # --- facts ---
@@ -82,8 +85,9 @@ class TraceView(View):
         graph = self.graph
         shown = {
             1: count(len(graph.ops), "box", "boxes"),
-            2: count(len(graph.lanes), "line"),
-            3: f"{count(len(graph.lanes), 'part')} of {count(len(self._full.lanes), 'line')}",
+            2: count(len(graph.ops), "box", "boxes"),
+            3: count(len(graph.lanes), "line"),
+            4: f"{count(len(graph.lanes), 'part')} of {count(len(self._full.lanes), 'line')}",
         }[self.level]
         text = f"{count(graph.n_ops, 'op')} shown as {shown}"
         return f"{text} (layout stopped at {self._limit_s:g} s)" if self._stopped else text
@@ -122,7 +126,7 @@ class TraceView(View):
         lanes = sorted((x for x in graph.lanes if x.flops), key=lambda x: -x.flops)[:3]
         total = graph.flops or 1.0
         work = tuple(
-            Bar(lane.text, f"{_percent(lane.flops / total)} of FLOP", lane.flops / lanes[0].flops)
+            Bar(lane.text, f"{_percent(lane.flops / total)}", lane.flops / lanes[0].flops)
             for lane in lanes
         )
         ops = [n for n in graph.nodes if n.is_op]
@@ -136,7 +140,7 @@ class TraceView(View):
             for n in largest
         )
         return [
-            Panel("most arithmetic (modelled)", work, () if work else ("none",), GREEN),
+            Panel("share of the arithmetic (modelled)", work, () if work else ("none",), GREEN),
             Panel("largest values made", values, () if values else ("none",), PURPLE),
             Panel("in and out", (), tuple(self._in_and_out())),
         ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +82,7 @@ def _const_names(jitted: Any, traced: Traced) -> list[str]:
     known: dict[int, str] = {}
     if code is not None:
         table = getattr(fun, "__globals__", {})
-        known = {id(table[n]): n for n in code.co_names if n in table}
+        known = {id(table[n]): n for n in _global_names(code) if n in table}
         cells = getattr(fun, "__closure__", None) or ()
         for name, cell in zip(code.co_freevars, cells):
             try:
@@ -91,3 +92,11 @@ def _const_names(jitted: Any, traced: Traced) -> list[str]:
     return [
         known.get(id(const), f"constant {k + 1}") for k, const in enumerate(traced.jaxpr.consts)
     ]
+
+
+def _global_names(code: types.CodeType) -> Iterator[str]:
+    """Yield the names that a function and the functions inside it read."""
+    yield from code.co_names
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _global_names(const)

@@ -1,0 +1,141 @@
+"""The kernel picture: cards, the reasons between them, source, measured and modelled numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from jaxlite_ipython.views import kernels
+
+import jaxlite
+import jaxlite.numpy as jnp
+from tests.extension import view_programs as programs
+
+FURNITURE = re.compile(
+    r"moved|work|none|\d+|\+\d+|K\d+ source|L\d+ source|loop nest|library call|runs in Python"
+    r"|steps of the program|loop nest, .*|moved and work are modelled.*"
+)
+
+
+@pytest.mark.parametrize("name", ["layer", "loops"])
+def test_table_of_small_functions(name: str, golden: Any) -> None:
+    text = programs.kernels_view(name).text()
+    table = text.partition("\n\nK0 ")[0].partition("\n\nL0 ")[0]
+    golden(f"views/kernels_{name}", re.sub(r"compiled in [\d.]+ ms", "compiled in T ms", table))
+
+
+@pytest.mark.parametrize("name", sorted(programs.ARGUMENTS))
+def test_text_has_every_fact_of_the_picture(name: str) -> None:
+    view = programs.kernels_view(name)
+    text = programs.squash(view.text())
+    pieces = [p for p in programs.svg_texts(view) if not FURNITURE.fullmatch(p)]
+    assert len(pieces) > 8
+    for piece in pieces:
+        assert programs.squash(piece.removesuffix("…")) in text, piece
+
+
+@pytest.mark.parametrize("name", sorted(programs.ARGUMENTS))
+def test_kernels_are_those_of_the_program(name: str) -> None:
+    view = programs.kernels_view(name)
+    n_cards = sum(c.kind != "control" for c in view.facts.cards)
+    assert n_cards <= view.compilation.n_kernels
+    assert f"{view.compilation.n_kernels} kernel" in view.summary
+    for card in view.facts.cards:
+        assert card.source, card.title
+
+
+def test_every_reason_has_code_sentence_cost_and_advice() -> None:
+    gaps = programs.kernels_view("layer").gaps
+    assert [(g.producer, g.consumer) for g in gaps] == [("K0", "K1"), ("K1", "K2"), ("K2", "K3")]
+    for gap in gaps:
+        assert gap.code in {"reduction", "reuse", "shape", "output", "extern", "size", "order"}
+        assert gap.sentence.endswith(".")
+        assert "stored, then read again" in gap.cost
+        assert gap.fix == "Nothing to do."
+
+
+def test_names_are_the_users() -> None:
+    text = programs.kernels_view("layer").text()
+    assert "y = gemm(h, w2, batch=1, m=64, n=10, k=128" in text
+    assert "h: a matrix product reads every element many times." in text
+
+
+def test_source_lines_of_a_kernel_are_listed() -> None:
+    data = programs.kernels_view("layer").data()
+    lines = [k["lines"][0]["text"].split(" ")[0] for k in data["kernels"]]
+    assert lines == ["h", "h", "y", "loss"]
+
+
+def test_bytes_and_flops_are_modelled_from_shapes() -> None:
+    data = programs.kernels_view("layer").data()
+    product = data["kernels"][0]
+    assert product["bytes"] == 4 * (64 * 32 + 32 * 128 + 64 * 128)
+    assert product["flops"] == 2 * 64 * 32 * 128
+    assert data["bytes_unfused"] > data["bytes"]
+
+
+def test_loop_bodies_count_as_often_as_they_run() -> None:
+    cards = {c.id: c for c in programs.kernels_view("loops").facts.cards}
+    assert cards["L0"].kind == "control"
+    assert cards["K0"].depth == 1
+    assert cards["K0"].n_bytes == 10 * (48 + 4)
+
+
+def test_time_is_measured_on_values_and_said_to_be_missing_on_types() -> None:
+    x = jnp.ones((8, 8))
+    measured = kernels(jnp.sin, x)
+    assert measured.timing is not None
+    assert measured.data()["measured_s"] > 0
+    assert "median of" in measured.text()
+    types = kernels(jnp.sin, programs.f32(8, 8))
+    assert types.timing is None
+    assert "not measured" in types.text()
+
+
+def test_measuring_leaves_numpy_arguments_alone() -> None:
+    x = np.arange(4, dtype=np.float32)
+    kernels(lambda a: a.at[0].set(9.0), x)
+    np.testing.assert_array_equal(x, np.arange(4, dtype=np.float32))
+
+
+def test_output_that_stops_fusion_has_a_fix_that_works() -> None:
+    def both(x: Any) -> Any:
+        h = jnp.exp(x)
+        return h, jnp.sum(h.T + 1.0, axis=0)
+
+    gaps = [g for g in kernels(both, programs.f32(2048, 2048)).gaps if g.code == "output"]
+    assert [g.sentence for g in gaps] == ["h is an output, so it is stored (16.0 MiB)."]
+    assert gaps[0].fix == "Fix: if nobody needs it, do not return h."
+    alone = kernels(lambda x: both(x)[1], programs.f32(2048, 2048))
+    assert not [g for g in alone.gaps if g.code == "output"]
+
+
+def test_captured_arrays_keep_their_names_in_compiled_code() -> None:
+    weights = jnp.arange(12.0)
+    data = kernels(jaxlite.jit(lambda x: x + weights), jnp.ones(12)).data()
+    assert {r["name"] for k in data["kernels"] for r in k["reads"]} == {"x", "weights"}
+
+
+def test_no_kernel_at_all() -> None:
+    view = kernels(lambda x: x, 1.0)
+    assert "No kernel" in view.text()
+    programs.svg_tree(view)
+
+
+def test_many_kernels_are_shown_in_brief() -> None:
+    def products(x: Any) -> Any:
+        for _ in range(30):
+            x = jnp.tanh(x @ x)
+        return x
+
+    view = kernels(products, programs.f32(64, 64))
+    assert view.level == 2
+    assert "the 40 that move most" in view.summary
+    assert len(view.svg()) < 300_000
+    assert "K59" in view.text()
+
+
+def test_dot_text_of_the_chain() -> None:
+    assert "K0 -> K1" in programs.kernels_view("layer").dot()
