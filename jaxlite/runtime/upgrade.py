@@ -1,8 +1,8 @@
 """Better machine code later. In: a task. Out: it runs in the background when nothing else compiles.
 
-A first call should not wait for LLVM's register allocator: a program is first compiled quickly, and once
-more with care as soon as the process has not compiled anything for a moment. Both give the same numbers.
-Next: ``cpu.py``.
+A first call should not wait for LLVM's register allocator: a program is first compiled quickly, and
+once more with care as soon as the process has not compiled anything for a moment. Both give the
+same numbers. Next: ``cpu.py``.
 """
 
 from __future__ import annotations
