@@ -19,8 +19,10 @@ from jaxlite.higher_order.jit import (
     transpose_call,
 )
 from jaxlite.language.avals import ShapedArray
-from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jaxlite.language.primitive import Dims, Primitive, Zero
+from jaxlite.language.trace import get_aval
+from jaxlite.primitives.families import Pull
 from jaxlite.primitives.identity import optimization_barrier
 from jaxlite.transforms.eval_jaxpr import eval_closed
 from jaxlite.transforms.jvp import jvp_jaxpr
@@ -134,25 +136,57 @@ def _saveable(jaxpr: Jaxpr, policy: Any) -> list[Var]:
 
 
 def _with_saved(closed: ClosedJaxpr, marks: Sequence[Var]) -> ClosedJaxpr:
-    """Return the jaxpr ``(saved, args) -> outs`` in which the marked results come from outside."""
+    """Return the jaxpr ``(saved, args) -> outs`` that takes the marked values from outside.
+
+    Their equations stay, because tangents flow through them; what computes the values themselves is
+    dead after linearization.
+    """
     if not marks:
         return closed
     jaxpr = closed.jaxpr
-    given = set(marks)
-    fresh = [Var(v.aval) for v in marks]
-    rename = dict(zip(marks, fresh, strict=True))
+    given = {v: Var(v.aval) for v in marks}
+    rename: dict[Var, Var] = {}
     eqns = []
     for eqn in jaxpr.eqns:
-        if all(v in given for v in eqn.outvars) and not eqn.effects:
-            continue
-        ins = [a if type(a) is Literal else rename.get(a, a) for a in eqn.invars]  # type: ignore[arg-type]
+        ins = [a if isinstance(a, Literal) else rename.get(a, a) for a in eqn.invars]
         eqns.append(eqn.replace(invars=ins))
-    outs = [a if type(a) is Literal else rename.get(a, a) for a in jaxpr.outvars]  # type: ignore[arg-type]
+        for var in eqn.outvars:
+            if var in given:
+                rename[var] = Var(var.aval)
+                eqns.append(JaxprEqn([var, given[var]], [rename[var]], saved_p, {}, eqn.source))
+    outs = [a if isinstance(a, Literal) else rename.get(a, a) for a in jaxpr.outvars]
     return ClosedJaxpr(
-        jaxpr.replace(invars=[*fresh, *jaxpr.invars], eqns=eqns, outvars=outs), closed.consts
+        jaxpr.replace(invars=[*given.values(), *jaxpr.invars], eqns=eqns, outvars=outs),
+        closed.consts,
     )
 
 
+class Saved(Primitive):
+    """The second operand, a saved value, with the tangent of the first, which it replaces."""
+
+    name = "saved"
+
+    def abstract_eval(self, computed: ShapedArray, saved: ShapedArray) -> ShapedArray:
+        return saved
+
+    def impl(self, xp: Any, computed: Any, saved: Any) -> Any:
+        return saved
+
+    def linearize_rule(
+        self, primals: tuple[Any, ...], nonzero: Sequence[bool], params: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], Callable[..., tuple[Any, ...]]]:
+        zero = Zero(get_aval(primals[1]).to_tangent_aval())
+        return (primals[1],), lambda *tangents: (tangents[0] if nonzero[0] else zero,)
+
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        return args[1], dims[1]
+
+    def pull(self, operands: tuple[Pull, ...], index: Any) -> Any:
+        """Return the kernel IR of element ``index``."""
+        return operands[1](index)
+
+
+saved_p = Saved()
 checkpoint_p = Checkpoint()
 
 __all__ = ["Checkpoint", "checkpoint_p"]

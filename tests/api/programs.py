@@ -203,6 +203,13 @@ def checkpointed(m):
 
 
 @smooth
+def checkpointed_with_policy(m):
+    policy = m.jax.checkpoint_policies.dots_saveable
+    g = m.jax.checkpoint(lambda a, x: m.jnp.sin(m.jnp.sin(a @ x)) * x, policy=policy)
+    return (lambda a, x: g(a, g(a, x))), (M, X)
+
+
+@smooth
 def custom_jvp(m):
     @m.jax.custom_jvp
     def g(x):
