@@ -29,10 +29,13 @@ class StaleNotice:
     def __str__(self) -> str:
         c = self.change
         if self.code == "JL202":
+            # A lambda has no name to call; the user knows what he bound the jitted function to.
+            who = "the jitted function's" if self.function == "<lambda>" else f"{self.function}"
+            call = f"{who} retrace()" if " " in who else f"{who}.retrace()"
             return (
                 f"JL202 {self.function} uses the old value of {c.value.path} ({c.old}, now "
                 f"{c.new}). "
-                f"Pass {c.value.path} as an argument, or call {self.function}.retrace()."
+                f"Pass {c.value.path} as an argument, or call {call}."
             )
         if self.code == "JL201":
             return (
