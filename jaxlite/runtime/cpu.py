@@ -90,6 +90,12 @@ class Compiler:
                 "then, "
                 "jaxlite.disable_jit() runs everything without compiling."
             ) from error
+        self._context: Any = None
+        if llvm.llvm_version_info[0] < 15:
+            # LLVM 14 knows pointers without a type only if asked to, per context: the context of our
+            # own leaves the global one to others, numba for example.
+            llvm.set_option("jaxlite", "-opaque-pointers")
+            self._context = llvm.create_context()
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self.cpu: str = llvm.get_host_cpu_name()
@@ -113,6 +119,10 @@ class Compiler:
         self._has_blas = False
         self._bind_symbols()
 
+    def parse(self, text: str) -> Any:
+        """Return the LLVM module of ``text``."""
+        return self.llvm.parse_assembly(text, self._context)
+
     def _bind_symbols(self) -> None:
         llvm = self.llvm
         if sys.platform.startswith("linux"):
@@ -125,7 +135,7 @@ class Compiler:
             addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
         for name, address in addresses.items():
             llvm.add_symbol(name, address)
-        self.threads = Threads(llvm, self._new_engine)
+        self.threads = Threads(llvm, self._new_engine, self.parse)
 
     def _bind_blas(self) -> None:
         """Bind BLAS when the first program calls it.
@@ -137,7 +147,7 @@ class Compiler:
         self._has_blas = True
 
     def _new_engine(self) -> Any:
-        empty = self.llvm.parse_assembly("")
+        empty = self.parse("")
         return self.llvm.create_mcjit_compiler(empty, self._new_machine(_CAREFUL))
 
     def _after_fork(self) -> None:
@@ -200,7 +210,7 @@ class Compiler:
     def _object_code(self, key: str, text: str, level: int, cache: DiskCache | None) -> bytes:
         symbol = _symbol(key, level)
         try:
-            module = self.llvm.parse_assembly(text.replace(f"@{ENTRY}(", f"@{symbol}("))
+            module = self.parse(text.replace(f"@{ENTRY}(", f"@{symbol}("))
         except RuntimeError as error:
             raise KernelCompileError(describe_rejection(str(error), text)) from None
         data: bytes = self._machines[level].emit_object(module)

@@ -81,10 +81,19 @@ def processors() -> int:
 
 
 class Threads:
-    """The parallel loop of this process, made on first use with llvmlite's ``binding``."""
+    """The parallel loop of this process, made on first use.
 
-    def __init__(self, llvm: Any, new_engine: Callable[[], Any]) -> None:
+    Args:
+        llvm: llvmlite's ``binding``.
+        new_engine: makes an empty execution engine.
+        parse: makes a module of LLVM text.
+    """
+
+    def __init__(
+        self, llvm: Any, new_engine: Callable[[], Any], parse: Callable[[str], Any]
+    ) -> None:
         self._llvm = llvm
+        self._parse = parse
         self._new_engine = new_engine
         self._library = openmp()
         self._switch = ctypes.c_int(1)
@@ -102,7 +111,7 @@ class Threads:
             function = getattr(self._library, name)
             llvm.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value or 0)
         engine = self._new_engine()
-        engine.add_module(llvm.parse_assembly(_TEXT))
+        engine.add_module(self._parse(_TEXT))
         engine.finalize_object()
         self._switch = ctypes.c_int.from_address(engine.get_global_value_address("threads"))
         llvm.add_symbol("jaxlite_parallel", engine.get_function_address("jaxlite_parallel"))

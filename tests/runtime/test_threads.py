@@ -98,7 +98,7 @@ def test_a_forked_child_runs_serially() -> None:
 
 def test_without_openmp_everything_is_serial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "openmp", lambda: None)
-    alone = threads.Threads(None, lambda: None)
+    alone = threads.Threads(None, lambda: None, lambda text: text)
     with override(num_threads=8):
         assert alone.update() == 1
 
