@@ -7,7 +7,7 @@ A weakly typed start (a Python number) is promoted to what the body returns, as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jaxlite.api.arguments import FlatFunction, positional_names
@@ -16,7 +16,11 @@ from jaxlite.language import dtypes
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr
 from jaxlite.language.key_paths import keystr
-from jaxlite.language.pytree import tree_flatten_with_path, tree_unflatten
+from jaxlite.language.pytree import (
+    flatten_one_level_with_keys,
+    tree_flatten_with_path,
+    tree_unflatten,
+)
 from jaxlite.language.trace import get_aval
 from jaxlite.language.treedef import PyTreeDef
 from jaxlite.primitives.families import ops
@@ -125,27 +129,56 @@ def _fix(leaves: Sequence[Any], outs: Sequence[ShapedArray]) -> str:
 
 
 def _structure_difference(name: str, in_tree: PyTreeDef, out_tree: PyTreeDef | None) -> str:
+    """Say where two structures differ: only the parts that do, by path."""
     assert out_tree is not None
-    a, b = in_tree.node_data(), out_tree.node_data()
-    a_type = a[0] if a else None
-    b_type = b[0] if b else None
-    if a_type is not b_type:
-        left = f"a {a_type}" if a_type else "a pytree leaf"
-        right = f"a {b_type}" if b_type else "a pytree leaf"
+    start = tree_unflatten(in_tree, [_LEAF] * in_tree.num_leaves)
+    end = tree_unflatten(out_tree, [_LEAF] * out_tree.num_leaves)
+    found = list(_differing_parts(start, end, ""))
+    lines = [_part_difference(name, path, a, b) for path, a, b in found]
+    return lines[0] if len(lines) == 1 else "\n".join(f"  * {line}" for line in lines)
+
+
+_LEAF = object()
+
+
+def _differing_parts(a: Any, b: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield path and both parts of the smallest subtrees whose nodes differ."""
+    if a is _LEAF and b is _LEAF:
+        return
+    if a is _LEAF or b is _LEAF or type(a) is not type(b) or a is None:
+        if a is not None or b is not None:
+            yield path, a, b
+        return
+    left, a_data = flatten_one_level_with_keys(a)
+    right, b_data = flatten_one_level_with_keys(b)
+    left, right = list(left), list(right)
+    if len(left) != len(right) or a_data != b_data:
+        yield path, a, b
+        return
+    for (key, x), (_, y) in zip(left, right, strict=True):
+        yield from _differing_parts(x, y, path + keystr((key,)))
+
+
+def _part_difference(name: str, path: str, a: Any, b: Any) -> str:
+    part = f"component {name}{path}" if path else name
+    if type(a) is not type(b):
+        left, right = _kind(a), _kind(b)
         return (
-            f"The input carry {name} is {left} but the corresponding component of the carry output "
-            f"is {right}, "
-            "so their Python types differ."
+            f"The input carry {part} is {left} but the corresponding component of the carry output "
+            f"is {right}, so their Python types differ."
         )
-    n, m = len(in_tree.children()), len(out_tree.children())
-    if n != m:
-        kind = a_type.__name__ if a_type else "container"
+    kind = type(a).__name__
+    if len(a) != len(b):
         return (
-            f"The input carry {name} is a {kind} of length {n} but the corresponding component of "
-            "the carry "
-            f"output is a {kind} of length {m}, so the lengths do not match."
+            f"The input carry {part} is a {kind} of length {len(a)} but the corresponding "
+            f"component of the carry output is a {kind} of length {len(b)}, so the lengths do not "
+            "match."
         )
     return (
-        f"The input carry {name} has structure {in_tree} "
-        f"but the carry output has structure {out_tree}."
+        f"The input carry {part} is a {kind} with other keys than the corresponding component of "
+        "the carry output, so their structures differ."
     )
+
+
+def _kind(x: Any) -> str:
+    return "a pytree leaf" if x is _LEAF else f"a {type(x)}"

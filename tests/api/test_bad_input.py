@@ -314,3 +314,12 @@ def test_allocation_over_the_limit_fails_before_it_is_tried() -> None:
     with jax.settings.override(max_allocation_bytes=1000), pytest.raises(MemoryError) as caught:
         jnp.zeros((1000, 1000))
     assert "4000000 bytes for f32[1000,1000]" in str(caught.value)
+
+
+def test_carry_structure_error_names_only_the_part_that_differs() -> None:
+    start = {f"k{i}": [1.0] * i for i in range(8)}
+    with pytest.raises(TypeError) as caught:
+        lax.while_loop(lambda d: False, lambda d: dict(start, k5=[1.0] * 4), start)
+    text = str(caught.value)
+    assert "['k5'] is a list of length 5" in text
+    assert "k1" not in text
