@@ -92,8 +92,8 @@ class Compiler:
             ) from error
         self._context: Any = None
         if llvm.llvm_version_info[0] < 15:
-            # LLVM 14 knows pointers without a type only if asked to, per context: the context of our
-            # own leaves the global one to others, numba for example.
+            # LLVM 14 knows pointers without a type only if asked to, per context: one of our own
+            # leaves the global context to others, numba for example.
             llvm.set_option("jaxlite", "-opaque-pointers")
             self._context = llvm.create_context()
         llvm.initialize_native_target()
