@@ -30,6 +30,7 @@ from jaxlite.api.jit import jit
 from jaxlite.api.make_jaxpr import eval_shape, make_jaxpr
 from jaxlite.api.names import named_call, named_scope
 from jaxlite.api.vmap import vmap
+from jaxlite.diagnose.tracebacks import install_hook as _install_hook
 from jaxlite.higher_order.compiled_call import clear_compiled as _clear_compiled
 from jaxlite.higher_order.jit import clear_derived as _clear_derived
 from jaxlite.language import pretty as _pretty  # noqa: F401 - registers the printers of jaxprs
@@ -193,3 +194,6 @@ def load_ipython_extension(shell: Any) -> None:
 def unload_ipython_extension(shell: Any) -> None:
     """Remove the notebook extension (``%unload_ext jaxlite``)."""
     importlib.import_module("jaxlite_ipython").unload_ipython_extension(shell)
+
+
+_install_hook()

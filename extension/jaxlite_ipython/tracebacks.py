@@ -6,51 +6,19 @@
 from __future__ import annotations
 
 import linecache
-import os
 import types
 from typing import Any
 
 from IPython.core.error import UsageError
 
 import jaxlite
+from jaxlite.diagnose.tracebacks import strip
 from jaxlite.errors import CellError
 
-__all__ = ["install", "strip", "uninstall"]
+__all__ = ["install", "uninstall"]
 
-_FOLDERS = tuple(
-    os.path.dirname(os.path.abspath(path)) + os.sep for path in (jaxlite.__file__, __file__)
-)
-
-
-def is_ours(frame: types.FrameType) -> bool:
-    """Say whether a frame belongs to jaxlite, its extension, or the machinery of magics."""
-    name = frame.f_code.co_filename
-    return name.startswith(_FOLDERS) or name.endswith(
-        ("IPython/core/interactiveshell.py", "IPython/core/magic.py")
-    )
-
-
-def strip(error: BaseException) -> BaseException:
-    """Remove our frames from the traceback of ``error`` and of what caused it."""
-    seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        current.__traceback__ = _without_ours(current.__traceback__)
-        current = current.__cause__ or current.__context__
-    return error
-
-
-def _without_ours(tb: types.TracebackType | None) -> types.TracebackType | None:
-    frames = []
-    while tb is not None:
-        if not is_ours(tb.tb_frame):
-            frames.append(tb)
-        tb = tb.tb_next
-    result: types.TracebackType | None = None
-    for item in reversed(frames):
-        result = types.TracebackType(result, item.tb_frame, item.tb_lasti, item.tb_lineno)
-    return result
+#: The machinery of magics, as the ends of file names.
+_MAGICS = ("IPython/core/interactiveshell.py", "IPython/core/magic.py")
 
 
 def cell_frame(error: BaseException) -> types.TracebackType | None:
@@ -105,7 +73,7 @@ def _handler(
     if cell_frame(error) is not None or isinstance(error, CellError):
         lines = render(error)
     else:
-        strip(error)
+        strip(error, _MAGICS)
         lines = shell.InteractiveTB.structured_traceback(
             kind, error, error.__traceback__, tb_offset=0
         )
