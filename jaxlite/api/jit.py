@@ -337,7 +337,8 @@ class JitFunction(Wrapped):
             with cache.lock:
                 cache.in_progress.pop(key, None)
             mine.set()
-        if not any(isinstance(c, Tracer) for c in entry.consts):
+        # A trace that may have used the names of mapped axes serves only where they are mapped.
+        if not state.axis_env and not any(isinstance(c, Tracer) for c in entry.consts):
             cache.entries[key] = entry
         return entry
 

@@ -20,6 +20,7 @@ from jaxlite.api.arguments import (
 from jaxlite.api.static_arguments import StaticSpec
 from jaxlite.language.avals import ShapeDtypeStruct
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
+from jaxlite.language.trace import axis_env as named_axes
 from jaxlite.transforms.stage_out import stage_out
 
 __all__ = ["eval_shape", "make_jaxpr"]
@@ -39,7 +40,7 @@ def make_jaxpr(
       fun: the function to trace.
       static_argnums: positions of arguments that are Python constants.
       static_argnames: names of such arguments.
-      axis_env: accepted as in JAX.
+      axis_env: names and sizes of mapped axes that ``fun``'s collectives may use.
       abstracted_axes: accepted as in JAX.
       return_shape: also return the shapes and dtypes of the results.
 
@@ -65,7 +66,8 @@ def make_jaxpr(
             except TypeError:
                 raise bad_argument(fun, leaf, name) from None
         flat = FlatFunction(fun, in_tree, info, "make_jaxpr", spec.filler(static))
-        closed = stage_out(flat, avals, info)
+        with named_axes(tuple(axis_env or ())):
+            closed = stage_out(flat, avals, info)
         if not return_shape:
             return closed
         assert flat.out_tree is not None

@@ -21,7 +21,7 @@ from jaxlite.higher_order.jit import (
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from jaxlite.language.primitive import Dims, Primitive, Zero
-from jaxlite.language.trace import get_aval
+from jaxlite.language.trace import get_aval, state
 from jaxlite.primitives.families import Pull
 from jaxlite.primitives.identity import optimization_barrier
 from jaxlite.transforms.eval_jaxpr import eval_closed
@@ -93,7 +93,9 @@ class Checkpoint(Primitive):
         jaxpr: ClosedJaxpr = params.pop("jaxpr")
         size = batch_size(args, dims)
         batched, out_dims = derived(
-            jaxpr, ("batch", size, dims), lambda: batch_jaxpr(jaxpr, size, dims)
+            jaxpr,
+            ("batch", size, dims, state.batched_axis),
+            lambda: batch_jaxpr(jaxpr, size, dims),
         )
         return self.bind_all(*args, jaxpr=batched, **params), tuple(out_dims)
 

@@ -17,6 +17,7 @@ from jaxlite.higher_order.compiling import compile_jaxpr
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr
 from jaxlite.language.primitive import Dims, Primitive, Zero, is_linear
+from jaxlite.language.trace import state
 from jaxlite.transforms.jvp import jvp_jaxpr
 from jaxlite.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from jaxlite.transforms.transpose import transpose_jaxpr
@@ -108,7 +109,9 @@ class Jit(Primitive):
         jaxpr: ClosedJaxpr = params.pop("jaxpr")
         size = batch_size(args, dims)
         batched, out_dims = derived(
-            jaxpr, ("batch", size, dims), lambda: batch_jaxpr(jaxpr, size, dims)
+            jaxpr,
+            ("batch", size, dims, state.batched_axis),
+            lambda: batch_jaxpr(jaxpr, size, dims),
         )
         return self.bind_all(*args, jaxpr=batched, **params), tuple(out_dims)
 
@@ -154,6 +157,8 @@ def fill_zeros(
 
 def batch_size(args: Sequence[Any], dims: Sequence[int | None]) -> int:
     """Return the mapped size of batched operands."""
+    if state.batched_axis is not None:
+        return state.batched_axis[1]
     for x, d in zip(args, dims, strict=True):
         if d is not None:
             size: int = x.shape[d]

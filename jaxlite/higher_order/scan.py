@@ -18,7 +18,7 @@ from jaxlite.higher_order.rearrange import reorder, split
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr, Var
 from jaxlite.language.primitive import Primitive, Zero, add_tangents, instantiate, is_linear
-from jaxlite.language.trace import get_aval
+from jaxlite.language.trace import get_aval, state
 from jaxlite.primitives.families import bdim_at_front, move_batch_dim
 from jaxlite.primitives.identity import linear_zeros_p
 from jaxlite.transforms.eval_jaxpr import eval_closed
@@ -191,7 +191,7 @@ class Scan(Primitive):
             force = [*carry_batched, *[False] * (len(closed.out_avals) - n_carry)]
             batched, out_dims = derived(
                 closed,
-                ("scan batch", size, tuple(inner), tuple(force)),
+                ("scan batch", size, tuple(inner), tuple(force), state.batched_axis),
                 functools.partial(batch_jaxpr, closed, size, inner, force, bdim_at_front),
             )
             grown = [b or d is not None for b, d in zip(carry_batched, out_dims, strict=False)]

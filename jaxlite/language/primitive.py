@@ -135,6 +135,18 @@ class Primitive:
         """Return result(s) and batch dim(s)."""
         raise NotImplementedError(f"Batching rule for '{self.name}' not implemented")
 
+    # --- rules of collectives ---
+
+    def named_axes(self, params: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the names of the mapped axes that an equation communicates over."""
+        return ()
+
+    def collect(
+        self, args: tuple[Any, ...], dims: Dims, mapped: tuple[Any, int], **params: Any
+    ) -> Any:
+        """Return result(s) and batch dim(s) where the batch is the axis ``(name, size)`` itself."""
+        raise NotImplementedError(f"'{self.name}' does not communicate over axes")
+
     # --- rules that only primitives with jaxprs in their params override ---
 
     def jvp_rule(

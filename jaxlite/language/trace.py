@@ -106,6 +106,10 @@ EVAL_TRACE = EvalTrace()
 
 class _State(threading.local):
     trace: Trace = EVAL_TRACE
+    #: Names and sizes of the mapped axes around us, innermost last (``vmap(axis_name=...)``).
+    axis_env: tuple[tuple[Any, int], ...] = ()
+    #: Name and size of the axis that a batch rule is applied for, if it has a name.
+    batched_axis: tuple[Any, int] | None = None
 
 
 state = _State()
@@ -126,6 +130,38 @@ class use_trace:
 
     def __exit__(self, *exc: object) -> None:
         state.trace = self.before
+
+
+class axis_env:
+    """Add named axes, ``((name, size), ...)``, inside the block (in this thread)."""
+
+    __slots__ = ("added", "before")
+
+    def __init__(self, added: tuple[tuple[Any, int], ...]) -> None:
+        self.added = added
+
+    def __enter__(self) -> None:
+        self.before = state.axis_env
+        state.axis_env = self.before + self.added
+
+    def __exit__(self, *exc: object) -> None:
+        state.axis_env = self.before
+
+
+class batching:
+    """Tell the batch rules applied inside the block (in this thread) which axis they are for."""
+
+    __slots__ = ("axis", "before")
+
+    def __init__(self, axis: tuple[Any, int] | None) -> None:
+        self.axis = axis
+
+    def __enter__(self) -> None:
+        self.before = state.batched_axis
+        state.batched_axis = self.axis
+
+    def __exit__(self, *exc: object) -> None:
+        state.batched_axis = self.before
 
 
 def get_aval(x: Any) -> ShapedArray:

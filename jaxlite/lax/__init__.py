@@ -1,7 +1,8 @@
 """``jaxlite.lax``: the operations under ``jaxlite.numpy``, with ``jax.lax``'s names and signatures.
 
 Files, in reading order: ``operands`` (what counts as an array), ``elementwise``, ``shapes``,
-``slicing``, ``reductions``, ``linear_algebra``, ``barriers``. Control flow comes from ``api``.
+``slicing``, ``reductions``, ``linear_algebra``, ``barriers``, ``parallel``. Control flow comes from
+``api``.
 
 Strict where NumPy is generous: dtypes must be equal, shapes too (a scalar, or an axis of length 1,
 may stand beside arrays), integers do not become floats. Each function completes its arguments as
@@ -16,6 +17,8 @@ from jaxlite.lax.elementwise import *  # noqa: F403
 from jaxlite.lax.elementwise import __all__ as _elementwise
 from jaxlite.lax.linear_algebra import *  # noqa: F403
 from jaxlite.lax.linear_algebra import __all__ as _linear_algebra
+from jaxlite.lax.parallel import *  # noqa: F403
+from jaxlite.lax.parallel import __all__ as _parallel
 from jaxlite.lax.reductions import *  # noqa: F403
 from jaxlite.lax.reductions import __all__ as _reductions
 from jaxlite.lax.shapes import *  # noqa: F403
@@ -32,6 +35,7 @@ __all__ = [
     *_barriers,
     *_elementwise,
     *_linear_algebra,
+    *_parallel,
     *_reductions,
     *_shapes,
     *_slicing,

@@ -3,7 +3,9 @@
 Out: the function on a batch, one primitive at a time.
 
 A ``BatchTracer`` carries the batched array and where its batch dim is; each primitive's ``batch``
-rule says how it acts on that. What does not depend on the batch is computed once.
+rule says how it acts on that. What does not depend on the batch is computed once. Where the mapped
+axis has a name, collectives (``psum("i")``) of that name are computed here, and calls and loops
+that contain some are batched even if nothing else in them is.
 """
 
 from __future__ import annotations
@@ -12,9 +14,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxlite.language.avals import ShapedArray
-from jaxlite.language.jaxpr import ClosedJaxpr
+from jaxlite.language.jaxpr import ClosedJaxpr, jaxprs_in_params
 from jaxlite.language.primitive import Primitive, as_tuple
-from jaxlite.language.trace import Trace, Tracer, get_aval, leaked, state, use_trace
+from jaxlite.language.trace import (
+    Trace,
+    Tracer,
+    axis_env,
+    batching,
+    get_aval,
+    leaked,
+    state,
+    use_trace,
+)
 from jaxlite.transforms.eval_jaxpr import eval_closed
 from jaxlite.transforms.stage_out import stage_out
 
@@ -69,10 +80,14 @@ class BatchTrace(Trace):
         pairs = [self.unbox(a) for a in args]
         values = tuple([v for v, _ in pairs])
         dims = tuple([d for _, d in pairs])
-        with use_trace(self.parent):
-            if all(d is None for d in dims):
+        axis = None if self.axis_name is None else (self.axis_name, self.axis_size)
+        with use_trace(self.parent), batching(axis):
+            if axis is not None and self.axis_name in primitive.named_axes(params):
+                outs, out_dims = primitive.collect(values, dims, axis, **params)
+            elif all(d is None for d in dims) and not _uses(primitive, params, self.axis_name):
                 return primitive.bind_all(*values, **params)
-            outs, out_dims = primitive.batch(values, dims, **params)
+            else:
+                outs, out_dims = primitive.batch(values, dims, **params)
         outs = as_tuple(outs)
         return self.box(outs, out_dims if type(out_dims) is tuple else (out_dims,) * len(outs))
 
@@ -84,7 +99,7 @@ class BatchTrace(Trace):
         pairs = [self.unbox(a) for a in args]
         values = [v for v, _ in pairs]
         dims = [d for _, d in pairs]
-        if all(d is None for d in dims):
+        if self.axis_name is None and all(d is None for d in dims):
             with use_trace(self.parent):
                 return self.parent.process_custom(call, fun, values)
         out_dims: list[int | None] = []
@@ -93,6 +108,18 @@ class BatchTrace(Trace):
         with use_trace(self.parent):
             outs = self.parent.process_custom(new_call, batched, values)
         return self.box(outs, out_dims)
+
+
+def _uses(primitive: Primitive, params: dict[str, Any], axis_name: Any) -> bool:
+    """Say whether a call's or loop's jaxprs contain a collective over ``axis_name``."""
+    if axis_name is None:
+        return False
+    return any(
+        axis_name in eqn.primitive.named_axes(eqn.params)
+        or _uses(eqn.primitive, eqn.params, axis_name)
+        for _, jaxpr in jaxprs_in_params(params)
+        for eqn in jaxpr.eqns
+    )
 
 
 def batch_flat(
@@ -114,7 +141,7 @@ def batch_flat(
             for v, d in zip(values, in_dims, strict=True)
         ]
         try:
-            with use_trace(trace):
+            with use_trace(trace), axis_env(() if axis_name is None else ((axis_name, axis_size),)):
                 outs = fun(*boxed)
             pairs = [trace.unbox(o) for o in outs]
         finally:
@@ -131,13 +158,13 @@ def batch_jaxpr(
     in_dims: Sequence[int | None],
     force_out: bool | Sequence[bool] = False,
     move: Callable[[Any, int | None, int], Any] | None = None,
-    axis_name: Any = None,
 ) -> tuple[ClosedJaxpr, list[int | None]]:
     """Return the jaxpr on arguments with batch dims ``in_dims``, and its results' batch dims.
 
     ``force_out`` asks for results to be batched at axis 0, for which ``move(x, dim, size)`` moves
-    or broadcasts the batch dim.
+    or broadcasts the batch dim. The axis has the name of the one that is being batched.
     """
+    axis_name = None if state.batched_axis is None else state.batched_axis[0]
     in_avals = [
         a
         if d is None
