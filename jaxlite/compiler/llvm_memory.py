@@ -21,6 +21,11 @@ def address(lanes: Lanes, dtype: DType, base: str, at: str) -> str:
 def addresses(lanes: Lanes, dtype: DType, base: str, at: str, bits: int) -> str:
     """Emit the vector of addresses of the elements ``at`` (a vector of i32 or i64)."""
     kind = element_type(dtype)
+    if dtype.itemsize == 16:
+        # LLVM 14 gathers from the wrong places if elements are 16 bytes long (x86 scales by 8).
+        kind = memory_type(dtype)
+        at = lanes.convert("sext", at, "i32", "i64") if bits == 32 else at
+        at, bits = lanes.op("shl", "i64", at, lanes.literal(1, "i64")), 64
     return lanes.code.put(f"getelementptr {kind}, ptr {base}, {lanes.type(f'i{bits}')} {at}")
 
 
