@@ -19,8 +19,20 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from jaxlite import dtypes, errors, events, lax, numpy, stages, tree, tree_util
+from jaxlite import (
+    custom_batching,
+    custom_derivatives,
+    dtypes,
+    errors,
+    events,
+    lax,
+    numpy,
+    stages,
+    tree,
+    tree_util,
+)
 from jaxlite.api.checkpoint import checkpoint, checkpoint_policies, remat
+from jaxlite.api.closures import closure_convert
 from jaxlite.api.custom_derivatives import custom_gradient, custom_jvp, custom_vjp
 from jaxlite.api.device import block_until_ready, device_get, device_put, devices
 from jaxlite.api.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
@@ -110,7 +122,10 @@ __all__ = [
     "checkpoint",
     "checkpoint_policies",
     "clear_caches",
+    "closure_convert",
     "config",
+    "custom_batching",
+    "custom_derivatives",
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",

@@ -11,7 +11,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from jaxlite.api.arguments import check_callable, name_of, signature_of, to_arrays
 from jaxlite.higher_order.custom_call import CustomJVP, CustomVJP
@@ -27,7 +30,15 @@ from jaxlite.language.pytree import (
 from jaxlite.language.trace import get_aval, state
 from jaxlite.language.treedef import PyTreeDef
 
-__all__ = ["custom_gradient", "custom_jvp", "custom_vjp"]
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "custom_vjp_primal_tree_values",
+    "zero_from_primal",
+]
 
 
 def _resolve(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -166,7 +177,7 @@ class custom_jvp:
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             given = tangents
             if self.symbolic_zeros:
-                given = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
+                given = [symbolic_zero(t) for t in tangents]
             p = tuple(tree_unflatten(flat.in_tree, primals))
             t = tuple(tree_unflatten(flat.in_tree, given))
             pair = jvp(*flat.static, p, t)
@@ -201,7 +212,60 @@ class SymbolicZero:
         self.shape, self.dtype = aval.shape, aval.dtype
 
     def __repr__(self) -> str:
-        return f"SymbolicZero({self.aval.str_short()})"
+        return "SymbolicZero"
+
+    @staticmethod
+    def from_primal_value(value: Any) -> SymbolicZero:
+        """Return the zero tangent of ``value``."""
+        return SymbolicZero(get_aval(value).to_tangent_aval())
+
+
+def _as_array(ct: Any) -> Any:
+    """Return a cotangent as an array with methods; a seed may be a NumPy scalar."""
+    is_seed = isinstance(ct, np.generic | int | float | complex)
+    return to_arrays([ct])[0] if is_seed else ct
+
+
+def symbolic_zero(tangent: Any) -> Any:
+    """Return ``tangent`` as a user's rule sees it."""
+    return SymbolicZero(tangent.aval) if type(tangent) is Zero else tangent
+
+
+@dataclass(frozen=True)
+class CustomVJPPrimal:
+    """An argument of a forward rule: its value, and whether a derivative is asked for."""
+
+    value: Any
+    perturbed: bool
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """Return ``tree`` with each ``CustomVJPPrimal`` replaced by its value.
+
+    >>> custom_vjp_primal_tree_values({"a": CustomVJPPrimal(2.0, True)})
+    {'a': 2.0}
+    """
+    is_record = functools.partial(_is_instance, CustomVJPPrimal)
+    leaves, treedef = tree_flatten(tree, is_leaf=is_record)
+    for leaf in leaves:
+        if not is_record(leaf):
+            raise TypeError(f"unexpected leaf of type {type(leaf)}")
+    return tree_unflatten(treedef, [leaf.value for leaf in leaves])
+
+
+def _is_instance(kind: type, x: Any) -> bool:
+    return isinstance(x, kind)
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """Return the zero tangent of ``val``: zeros of its tangent type, or a ``SymbolicZero``.
+
+    >>> zero_from_primal(1.5)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    if symbolic_zeros:
+        return SymbolicZero.from_primal_value(val)
+    return instantiate(Zero(get_aval(val).to_tangent_aval()))
 
 
 def _check_out_tangent(out: Any, tangent: Any) -> Any:
@@ -261,6 +325,7 @@ class custom_vjp:
         self.nondiff_argnums = _with_names(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -272,8 +337,13 @@ class custom_vjp:
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Set the two rules."""
-        self.fwd, self.bwd = fwd, bwd
+        """Set the two rules.
+
+        With ``symbolic_zeros`` each leaf of ``fwd``'s arguments is a ``CustomVJPPrimal`` that says
+        whether a derivative is asked for, and ``bwd`` gets ``SymbolicZero`` for cotangents known to
+        be zero.
+        """
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
@@ -287,6 +357,7 @@ class custom_vjp:
             self._flat_fwd(flat, residual_tree),
             self._flat_bwd(flat, residual_tree),
             name_of(self.fun),
+            self.symbolic_zeros,
         )
         outs = state.trace.process_custom(call, flat, to_arrays(flat.leaves))
         assert flat.out_tree is not None
@@ -296,7 +367,9 @@ class custom_vjp:
         fwd, name = self.fwd, name_of(self.fun)
         assert fwd is not None
 
-        def run(*leaves: Any) -> tuple[list[Any], list[Any]]:
+        def run(perturbed: Sequence[bool], *leaves: Any) -> tuple[list[Any], list[Any]]:
+            if self.symbolic_zeros:
+                leaves = tuple([CustomVJPPrimal(*x) for x in zip(leaves, perturbed, strict=True)])
             pair = fwd(*flat.merge(tree_unflatten(flat.in_tree, leaves)))
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise TypeError(
@@ -323,7 +396,8 @@ class custom_vjp:
 
         def run(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             assert flat.out_tree is not None
-            ct = tree_unflatten(flat.out_tree, [instantiate(c) for c in cts])
+            show = symbolic_zero if self.symbolic_zeros else instantiate
+            ct = tree_unflatten(flat.out_tree, [show(_as_array(c)) for c in cts])
             out = bwd(*flat.static, tree_unflatten(residual_tree[0], residuals), ct)
             return _check_bwd(out, flat)
 
@@ -369,6 +443,8 @@ def _check_bwd(out: Any, flat: _Flat) -> list[Any]:
 def _check_ct(ct: Any, primal: Any, path: Any) -> Any:
     expected = get_aval(primal).to_tangent_aval()
     if type(ct) is Zero or expected.dtype == dtypes.float0:
+        return Zero(expected)
+    if isinstance(ct, SymbolicZero):
         return Zero(expected)
     (array,) = to_arrays([ct])
     found = get_aval(array)

@@ -229,11 +229,15 @@ custom_vjp_call_p = CustomVJPCall()
 
 @dataclass(slots=True)
 class CustomVJP:
-    """Flat ``fwd(*primals) -> (outs, residuals)`` and ``bwd(residuals, cts) -> cts of primals``."""
+    """Flat ``fwd(perturbed, *primals) -> (outs, residuals)``, ``bwd(residuals, cts) -> cts``.
+
+    ``perturbed`` says of each primal whether a derivative with respect to it is asked for.
+    """
 
     fwd: Callable[..., tuple[Sequence[Any], Sequence[Any]]]
     bwd: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
     name: str
+    symbolic_zeros: bool = False
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         """Refuse forward mode, as JAX does."""
@@ -247,7 +251,7 @@ class CustomVJP:
         self, primals: Sequence[Any], nonzero: Sequence[bool]
     ) -> tuple[tuple[Any, ...], Callable[..., tuple[Any, ...]]]:
         """Return results and the linear map whose transpose is ``bwd``."""
-        outs, residuals = self.fwd(*primals)
+        outs, residuals = self.fwd(tuple(nonzero), *primals)
         out_avals = tuple([get_aval(o).to_tangent_aval() for o in outs])
         in_avals = [get_aval(p).to_tangent_aval() for p in primals]
         residuals = list(residuals)
@@ -287,11 +291,11 @@ class CustomVJP:
         res_dims: list[int | None] = []
         in_dims = list(dims)
 
-        def fwd(*primals: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        def fwd(perturbed: Any, *primals: Any) -> tuple[Sequence[Any], Sequence[Any]]:
             counts: list[int] = []
 
             def flat(*xs: Any) -> tuple[Any, ...]:
-                outs, res = self.fwd(*xs)
+                outs, res = self.fwd(perturbed, *xs)
                 counts[:] = [len(outs)]
                 return (*outs, *res)
 
@@ -324,7 +328,7 @@ class CustomVJP:
                 for v, d, wanted in zip(values, result_dims, in_dims, strict=True)
             ]
 
-        return CustomVJP(fwd, bwd, self.name)
+        return CustomVJP(fwd, bwd, self.name, self.symbolic_zeros)
 
     def stage(self, trace: Any, fun: FlatFun, tracers: Sequence[Any]) -> tuple[Any, ...]:
         """Record the call as one equation."""
@@ -335,7 +339,7 @@ class CustomVJP:
             "call_jaxpr": hoisted,
             "fwd": self,
             "bwd": self.bwd,
-            "symbolic_zeros": False,
+            "symbolic_zeros": self.symbolic_zeros,
             "num_consts": len(consts),
         }
         outs: tuple[Any, ...] = trace.process(custom_vjp_call_p, [*consts, *tracers], params)
