@@ -270,12 +270,11 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 def _check_out_tangent(out: Any, tangent: Any) -> Any:
     expected = get_aval(out).to_tangent_aval()
-    if isinstance(tangent, SymbolicZero):
-        return Zero(expected)
     if expected.dtype == dtypes.float0:
         return Zero(expected)
-    (array,) = to_arrays([tangent])
-    found = get_aval(array)
+    is_zero = isinstance(tangent, SymbolicZero)
+    array = Zero(expected) if is_zero else to_arrays([tangent])[0]
+    found = tangent.aval if is_zero else get_aval(array)
     if found.shape != expected.shape or found.dtype != expected.dtype:
         raise TypeError(
             "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and "
@@ -444,10 +443,9 @@ def _check_ct(ct: Any, primal: Any, path: Any) -> Any:
     expected = get_aval(primal).to_tangent_aval()
     if type(ct) is Zero or expected.dtype == dtypes.float0:
         return Zero(expected)
-    if isinstance(ct, SymbolicZero):
-        return Zero(expected)
-    (array,) = to_arrays([ct])
-    found = get_aval(array)
+    is_zero = isinstance(ct, SymbolicZero)
+    array = Zero(expected) if is_zero else to_arrays([ct])[0]
+    found = ct.aval if is_zero else get_aval(array)
     if found.shape != expected.shape or found.dtype != expected.dtype:
         what = "shapes" if found.shape != expected.shape else "dtypes"
         raise ValueError(

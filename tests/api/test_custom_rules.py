@@ -83,12 +83,20 @@ def with_rule(j: Any, rule: Any) -> Any:
     return j.vmap(f)(X[0], X[0])
 
 
+def first_tangent(j: Any) -> Any:
+    """Return the second derivative of a product whose rule returns the first tangent."""
+    f = j.custom_jvp(lambda x, y: x * y)
+    f.defjvp(lambda p, t: (p[0] * p[1], t[0]), symbolic_zeros=True)
+    return lambda x, y: j.jvp(lambda y: f(x, y), (y,), (y,))
+
+
 BAD: dict[str, Any] = {
     "no rule": lambda j: j.custom_batching.custom_vmap(abs)(1.0),
     "batched spec": lambda j: with_rule(j, lambda n, b, x, y: ({"out": x}, True)),
     "structure": lambda j: with_rule(j, lambda n, b, x, y: ({"in": x}, {"in": True})),
     "reverse mode": lambda j: j.grad(lambda x: scaled_sine(j)(x, 2.0)["out"])(1.0),
     "closure_convert": lambda j: j.closure_convert(lambda x: x, 1.0)[0]({"b": 1}),
+    "shape of a symbolic zero": lambda j: first_tangent(j)(2.0, X),
     "transpose structure": lambda j: j.grad(
         lambda x: j.custom_derivatives.linear_call(lambda r, v: v, lambda r, t: (t, t), 1.0, x)
     )(np.float32(1)),
@@ -190,9 +198,10 @@ def test_symbolic_zeros_in_custom_jvp() -> None:
             return f(*primals), tangents[0] if known[0] else tangents[0] * (2.0 + known[1])
 
         f.defjvp(rule, symbolic_zeros=True)
+        a, b = j.numpy.asarray(X), j.numpy.asarray(1 + X)
         return (
-            j.jvp(lambda x: f(x, 1.0), (1.0,), (1.0,)),
-            j.jvp(lambda x: f(1.0, x), (1.0,), (1.0,))[1],
+            j.jvp(lambda x: f(x, b), (a,), (b,)),
+            j.jvp(lambda x: f(b, x), (a,), (a,))[1],
             j.grad(lambda x: f(x, x))(3.0),
             j.jit(j.grad(lambda x: f(x, 3.0)))(3.0),
         )
