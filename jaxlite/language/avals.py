@@ -155,6 +155,10 @@ class ShapedArray:
             object.__setattr__(self, "_short", short)
         return short if short_dtypes else f"{dtypes.name_of(self.dtype)}{shape_text(self.shape)}"
 
+    def str_long(self) -> str:
+        """Return for example ``~float32[3,4]``, the form in which tracers show themselves."""
+        return ("~" if self.weak_type else "") + self.str_short(short_dtypes=False)
+
     def __str__(self) -> str:
         return ("~" if self.weak_type else "") + self.str_short(short_dtypes=False)
 

@@ -146,7 +146,9 @@ def dtype_and_weak(x: Any, explicit: bool = True) -> tuple[Any, bool]:
     dt = getattr(x, "dtype", None)
     if not isinstance(dt, (np.dtype, KeyDType)):  # NumPy's scalar types have a descriptor there
         if x is None or isinstance(x, (str, np.dtype, type)):
-            dt = requested_dtype(x, "dtype") if explicit and x is not None else as_dtype(x)
+            dt = as_dtype(x)
+            if explicit and x is not None and dt in KINDS:
+                dt = requested_dtype(x, "dtype")
         else:
             # A subclass of a Python number has its type, but is not weak.
             base = next((t for t in PYTHON_SCALARS if isinstance(x, t)), None)

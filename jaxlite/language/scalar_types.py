@@ -218,6 +218,10 @@ def requested_dtype(dtype: Any, where: str) -> Any:
     if isinstance(dtype, KeyDType):
         return dtype
     dt = as_dtype(dtype)
+    if dt.kind in "OSUMm":
+        raise TypeError(
+            f"JAX only supports number, bool, and string dtypes, got dtype {dtype} in {where}"
+        )
     if config.frame.enable_x64 or dt not in _NARROWED:
         return dt
     narrow = _NARROWED[dt]

@@ -316,6 +316,8 @@ def gather(
 
 def default_fill(dtype: Any) -> Any:
     """Return what a gather reads outside an array of ``dtype``."""
+    if isinstance(dtype, dtypes.KeyDType):
+        return int(np.iinfo(dtypes.storage_dtype(dtype)).max)
     match dtypes.kind_of(dtype):
         case "f" | "c":
             return float("nan")

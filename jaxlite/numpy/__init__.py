@@ -1,12 +1,12 @@
 """``jaxlite.numpy``: NumPy's functions on jaxlite arrays, with ``jax.numpy``'s names and rules.
 
 Files, in reading order: ``promotion`` (dtypes and shapes of operands); ``ufuncs``, ``arithmetic``,
-``choosing``, ``logic``, ``functions`` (elementwise); ``creation``, ``ranges`` (making arrays);
-``rearrange``, ``joining``, ``repeating``, ``padding`` (moving elements); ``index_plan``,
-``indexing``, ``at``, ``selection`` (parts); ``reductions``, ``cumulative``, ``ignoring_nan``,
-``statistics``; ``products``, ``einstein``, ``diagonals``, ``linalg``; ``ordering``, ``sets``;
-``polynomials``, ``signal``; ``scalar_types``, ``viewing``; ``functional``, ``ufunc_objects``;
-``show``, ``printing``, ``operators`` (what arrays can do).
+``choosing``, ``logic``, ``functions`` (elementwise); ``creation``, ``ranges``, ``grids`` (making
+arrays); ``rearrange``, ``joining``, ``repeating``, ``padding`` (moving elements); ``index_plan``,
+``indexing``, ``at``, ``selection``, ``flat_positions`` (parts); ``reductions``, ``cumulative``,
+``ignoring_nan``, ``statistics``; ``products``, ``einstein``, ``diagonals``, ``linalg``;
+``ordering``, ``sets``; ``polynomials``, ``signal``; ``scalar_types``, ``viewing``; ``functional``,
+``ufunc_objects``; ``show``, ``printing``, ``operators`` (what arrays can do).
 
 A name is one short function: check the arguments, promote and broadcast, bind primitives.
 Families of alike functions are tables.
@@ -21,8 +21,10 @@ from jaxlite.numpy import (  # the modules, for their lists of names
     cumulative,
     diagonals,
     einstein,
+    flat_positions,
     functional,
     functions,
+    grids,
     ignoring_nan,
     joining,
     linalg,
@@ -50,8 +52,10 @@ from jaxlite.numpy.creation import *  # noqa: F403
 from jaxlite.numpy.cumulative import *  # noqa: F403
 from jaxlite.numpy.diagonals import *  # noqa: F403
 from jaxlite.numpy.einstein import *  # noqa: F403
+from jaxlite.numpy.flat_positions import *  # noqa: F403
 from jaxlite.numpy.functional import *  # noqa: F403
 from jaxlite.numpy.functions import *  # noqa: F403
+from jaxlite.numpy.grids import *  # noqa: F403
 from jaxlite.numpy.ignoring_nan import *  # noqa: F403
 from jaxlite.numpy.joining import *  # noqa: F403
 from jaxlite.numpy.logic import *  # noqa: F403
@@ -82,8 +86,10 @@ __all__ = [
     *cumulative.__all__,
     *diagonals.__all__,
     *einstein.__all__,
+    *flat_positions.__all__,
     *functional.__all__,
     *functions.__all__,
+    *grids.__all__,
     *ignoring_nan.__all__,
     *joining.__all__,
     *logic.__all__,

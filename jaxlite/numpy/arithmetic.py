@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxlite.api.custom_derivatives import custom_jvp
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.language.primitive import Primitive
@@ -262,7 +263,12 @@ def frexp(x: Any, /) -> tuple[Value, Value]:
     (x,) = promote_all_inexact("frexp", x)
     if _kind(x) == "c":
         raise TypeError("frexp does not support complex-valued inputs")
-    x = retype(x, x.aval.dtype)
+    out: tuple[Value, Value] = _frexp(retype(x, x.aval.dtype))
+    return out
+
+
+@custom_jvp
+def _frexp(x: Value) -> tuple[Value, Value]:
     info = dtypes.finfo(x.aval.dtype)
     integer = np.dtype(f"int{info.bits}")
     bits = bitcast_convert_type_p.bind
@@ -288,6 +294,15 @@ def frexp(x: Any, /) -> tuple[Value, Value]:
         choose_between(special, x, mantissa),
         choose_between(special, constant(0, np.dtype(np.int32)), exponent),
     )
+
+
+@_frexp.defjvp
+def _frexp_jvp(primals: Any, tangents: Any) -> Any:
+    # The exponent is constant between powers of two, so the mantissa is x times a constant.
+    mantissa, exponent = _frexp(*primals)
+    power = convert(ar.neg_p.bind(exponent), mantissa.aval.dtype)
+    tangent = ar.mul_p.bind(tangents[0], el.exp2_p.bind(power))
+    return (mantissa, exponent), (tangent, np.zeros(exponent.aval.shape, dtypes.float0))
 
 
 def _signed(value: int, bits: int) -> int:
@@ -395,7 +410,7 @@ def abs(x: Any, /) -> Value:
         Array(5., dtype=float32, weak_type=True)
     """
     x = as_operand("abs", x)
-    return x if _kind(x) == "b" else ar.abs_p.bind(x)
+    return x if _kind(x) in "bu" else ar.abs_p.bind(x)
 
 
 def absolute(x: Any, /) -> Value:

@@ -13,9 +13,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from jaxlite.api.loops import fori_loop
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
-from jaxlite.lax import shapes, slicing
+from jaxlite.lax import elementwise, shapes, slicing
 from jaxlite.numpy import ufuncs
 from jaxlite.numpy.arithmetic import power
 from jaxlite.numpy.creation import asarray
@@ -25,6 +28,8 @@ from jaxlite.numpy.promotion import retype
 from jaxlite.numpy.rearrange import broadcast_to
 from jaxlite.primitives.indexing import GatherScatterMode, ScatterDimensionNumbers
 from jaxlite.settings import config
+
+_INT32 = np.dtype(np.int32)
 
 
 class _IndexUpdateHelper:
@@ -76,6 +81,7 @@ class _IndexUpdateRef:
             unique_indices=unique_indices,
             mode=mode,
             fill_value=fill_value,
+            wraps=wrap_negative_indices,
         )
 
     def set(self, values: Any, **options: Any) -> Value:
@@ -117,9 +123,23 @@ class _IndexUpdateRef:
         return power(self.array, scatter(ones, self.index, values, slicing.scatter_mul, **options))
 
     def apply(self, func: Callable[[Value], Value], **options: Any) -> Value:
-        """Return the array with ``func`` applied to the elements at the index."""
-        old = self.get(mode="clip")
-        return scatter(self.array, self.index, func(old), slicing.scatter, **options)
+        """Return the array with ``func`` applied to the elements at the index.
+
+        ``func`` is applied as often as an element is indexed.
+        """
+        items, operand_shape = parse(self.array.aval.shape, self.index)
+        if options.get("unique_indices") or plan(operand_shape, items).is_unique:
+            old = self.get(mode="clip")
+            return scatter(self.array, self.index, func(old), slicing.scatter, **options)
+        none = shapes.full(self.array.aval.shape, 0, _INT32)
+        counts = scatter(none, self.index, 1, slicing.scatter_add, **options)
+
+        def again(k: Value, x: Value) -> Value:
+            changed = retype(asarray(func(x)), x.aval.dtype, x.aval.weak_type)
+            is_due = elementwise.lt(broadcast_to(k, x.shape), counts)
+            return elementwise.select_n(is_due, x, changed)
+
+        return fori_loop(0, counts.max(initial=0), again, self.array)
 
 
 def scatter(
@@ -143,7 +163,7 @@ def scatter(
     parsed_mode = GatherScatterMode.from_any(mode)
     own, weak, shape = x.aval.dtype, x.aval.weak_type, x.aval.shape
     y = asarray(values)
-    items, operand_shape = parse(shape, index)
+    items, operand_shape = parse(shape, index, wrap_negative_indices)
     p = plan(operand_shape, items)
     joint, joint_weak = _joint_dtype(x, y)
     x = retype(x, joint, joint_weak)

@@ -24,6 +24,7 @@ from jaxlite.numpy.promotion import (
     retype,
 )
 from jaxlite.numpy.rearrange import broadcast_to
+from jaxlite.primitives.identity import copy_p
 
 __all__ = [
     "array",
@@ -63,7 +64,7 @@ def array(
     Args:
         object: a number, an array, or nested lists of them.
         dtype: of the result; None takes that of the numbers.
-        copy: accepted; arrays cannot be changed, so it does not matter.
+        copy: make a new array (nothing can change either, so this only costs).
         order: "K" or "C".
         ndmin: axes of length 1 are put in front until there are so many axes.
         device: where to put it.
@@ -84,14 +85,25 @@ def array(
     if order not in (None, "K", "C"):
         raise NotImplementedError("Only implemented for order='K'")
     kind = None if dtype is None else dtypes.requested_dtype(dtype, "array")
+    if isinstance(object, np.ma.MaskedArray):
+        raise ValueError(
+            "numpy masked arrays are not supported as direct inputs to JAX functions. Use "
+            "arr.filled() to convert the value to a standard numpy array."
+        )
     out = _array(object, kind)
     weak = dtype is None and out.aval.weak_type
     out = retype(out, out.aval.dtype if kind is None else kind, weak)
-    if out is object and type(out) is ArrayImpl:
-        out = ArrayImpl(out._data, out.aval)
+    if copy and out is object:
+        # A new object, as in JAX; under a transformation the copy is an operation of its own.
+        out = copied(out)
     if ndmin > out.ndim:
         out = shapes.expand_dims(out, tuple(range(ndmin - out.ndim)))
     return out
+
+
+def copied(x: Value) -> Value:
+    """Return ``x`` as a new array; under a transformation that is an operation of its own."""
+    return ArrayImpl(x._data.copy(), x.aval) if type(x) is ArrayImpl else copy_p.bind(x)
 
 
 def asarray(
@@ -228,7 +240,7 @@ def _stacked(value: Sequence[Any], dtype: Any) -> Value:
 
 
 def copy(a: Any, order: str | None = None) -> Value:
-    """Return ``a`` as an array (arrays cannot be changed, so nothing needs copying)."""
+    """Return ``a`` as a new array."""
     check_arraylike("copy", a)
     return array(a)
 
@@ -253,11 +265,23 @@ def _not_concrete(shape: Tracer) -> None:
         raise errors.ConcretizationTypeError(shape, "It was used as a shape.")
 
 
+def _check_second(name: str, shape: Any, dtype: Any) -> None:
+    """Complain about ``zeros(2, 3)``."""
+    if isinstance(dtype, int) and not isinstance(dtype, bool):
+        raise TypeError(
+            f"Cannot interpret '{dtype}' as a data type.\n\nDid you accidentally write "
+            f"`jax.numpy.{name}({shape}, {dtype})` when you meant "
+            f"`jax.numpy.{name}(({shape}, {dtype}))`, i.e. with a single tuple argument for the "
+            "shape?"
+        )
+
+
 def _filled(name: str, value: int, text: str) -> Callable[..., Value]:
     def function(
         shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
     ) -> Value:
         dims = _shape_of(shape, name)
+        _check_second(name, shape, dtype)
         kind = dtypes.default_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, name)
         if state.trace is EVAL_TRACE:
             aval = ShapedArray(dims, kind)

@@ -94,7 +94,8 @@ def trace(
     check_arraylike("trace", a)
     check_no_out("trace", out)
     x = as_operand("trace", a)
-    canonical_axis(axis1, x.ndim), canonical_axis(axis2, x.ndim)
+    if canonical_axis(axis1, x.ndim) == canonical_axis(axis2, x.ndim):
+        raise ValueError(f"axis1 and axis2 can not be same. axis1={axis1} and axis2={axis2}")
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows = shapes.broadcasted_iota(_INT32, x.shape[-2:], 0)
     columns = shapes.broadcasted_iota(_INT32, x.shape[-2:], 1)

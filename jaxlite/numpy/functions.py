@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxlite.api.custom_derivatives import custom_jvp
 from jaxlite.api.loops import while_loop
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
@@ -78,7 +79,10 @@ def _log_add(name: str, exp: Any, factor: float) -> Callable[[Any, Any], Value]:
     """log_b(b**x + b**y) = max + log1p(b**-|x - y|) / log(b), with no overflow."""
 
     def function(x1: Any, x2: Any, /) -> Value:
-        x, y = broadcast_arrays_to(name, *promote_inexact(name, x1, x2))
+        return value(*broadcast_arrays_to(name, *promote_inexact(name, x1, x2)))
+
+    @custom_jvp
+    def value(x: Value, y: Value) -> Value:
         high = ar.max_p.bind(x, y)
         if _kind(x) == "c":
             return _complex_log_add(x, y, high, exp, factor)
@@ -89,11 +93,26 @@ def _log_add(name: str, exp: Any, factor: float) -> Callable[[Any, Any], Value]:
         # Equal infinities differ by NaN; their sum is right.
         return choose_between(isnan(distance), ar.add_p.bind(x, y), ar.add_p.bind(high, rest))
 
+    @value.defjvp
+    def derivative(primals: Any, tangents: Any) -> tuple[Value, Value]:
+        out = value(*primals)
+        # b**x / (b**x + b**y): smooth where x equals y, 1 where both are infinite.
+        shares = [
+            exp.bind(ar.sub_p.bind(_without_infinity(x), _without_infinity(out))) for x in primals
+        ]
+        parts_ = [ar.mul_p.bind(t, share) for t, share in zip(tangents, shares, strict=True)]
+        return out, ar.add_p.bind(*parts_)
+
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"Return {_LOG_TEXT[name]} without overflow, elementwise; integers give floats."
     )
     return function
+
+
+def _without_infinity(x: Value) -> Value:
+    infinite = cmp.eq_p.bind(x, _like(x, np.inf))
+    return choose_between(infinite, _like(x, 0), x)
 
 
 _LOG_TEXT = {"logaddexp": "log(e**x1 + e**x2)", "logaddexp2": "log2(2**x1 + 2**x2)"}

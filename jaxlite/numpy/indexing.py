@@ -27,6 +27,7 @@ from jaxlite.lax.operands import constant
 from jaxlite.numpy.index_plan import Fixed, Item, NewAxis, Span, Taken, plan
 from jaxlite.numpy.promotion import broadcast_shapes, convert
 from jaxlite.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from jaxlite.settings import config
 
 __all__ = ["concrete_data", "getitem", "parse"]
 
@@ -140,10 +141,13 @@ def _mask_indices(mask: Any) -> tuple[np.ndarray[Any, Any], ...]:
     return np.nonzero(data)
 
 
-def parse(shape: tuple[int, ...], idx: Any) -> tuple[list[Item], tuple[int, ...]]:
+def parse(
+    shape: tuple[int, ...], idx: Any, wraps: bool = True
+) -> tuple[list[Item], tuple[int, ...]]:
     """Return (items in order, shape of the operand they apply to).
 
     The shape differs from the array's only for scalar bools (``x[True]``): each adds an axis.
+    ``wraps``: negative integers count from the end (else they are out of bounds).
 
     Raises:
         IndexError: too many indices, two ellipses, a mask of the wrong shape, a traced slice bound.
@@ -171,10 +175,12 @@ def parse(shape: tuple[int, ...], idx: Any) -> tuple[list[Item], tuple[int, ...]
     fill = [slice(None)] * (len(shape) - consumed)
     place = dots[0] if dots else len(entries)
     entries[place : place + len(dots)] = fill
-    return _items(shape, entries)
+    return _items(shape, entries, wraps)
 
 
-def _items(shape: tuple[int, ...], entries: list[Any]) -> tuple[list[Item], tuple[int, ...]]:
+def _items(
+    shape: tuple[int, ...], entries: list[Any], wraps: bool
+) -> tuple[list[Item], tuple[int, ...]]:
     items: list[Item] = []
     expanded: list[int] = []
     axis = 0
@@ -196,7 +202,7 @@ def _items(shape: tuple[int, ...], entries: list[Any]) -> tuple[list[Item], tupl
             axis += rank
         else:
             size = shape[axis]
-            items.append(_integer(entry, size, axis))
+            items.append(_integer(entry, size, axis, wraps))
             expanded.append(size)
             axis += 1
     return items, tuple(expanded)
@@ -217,19 +223,23 @@ def _check_mask(mask: Any, shape: tuple[int, ...], axis: int, rank: int, positio
         )
 
 
-def _integer(entry: Any, size: int, axis: int) -> Item:
+def _integer(entry: Any, size: int, axis: int, wraps: bool) -> Item:
     if isinstance(entry, int):
         if size == 0:
             raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-        return Fixed(entry + size if entry < 0 else entry)
+        if not -(2**31) <= entry < 2**31 and not config.frame.enable_x64:
+            raise OverflowError(f"Python int {entry} too large to convert to int32")
+        return Fixed(entry + size if entry < 0 and wraps else entry)
     _check_kind(entry)
     if entry.ndim == 0 and size == 0:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
     data = concrete_data(entry) if not isinstance(entry, Tracer) else None
     if data is not None:
         index: Any = data.astype(np.int64 if data.dtype.itemsize == 8 else np.int32)
-        return Taken(np.where(index < 0, index + size, index).astype(np.int32))
-    return Taken(_from_front(entry, size))
+        if wraps:
+            index = np.where(index < 0, index + size, index)
+        return Taken(index.astype(np.int32))
+    return Taken(_from_front(entry, size) if wraps else convert(entry, _INT32))
 
 
 def _from_front(index: Value, size: int) -> Value:
@@ -256,9 +266,10 @@ def getitem(
     unique_indices: bool = False,
     mode: Any = None,
     fill_value: Any = None,
+    wraps: bool = True,
 ) -> Value:
     """Return ``x[idx]``; indices out of bounds are clamped unless ``mode`` says otherwise."""
-    items, shape = parse(x.aval.shape, idx)
+    items, shape = parse(x.aval.shape, idx, wraps)
     if shape != x.aval.shape:
         x = shapes.reshape(x, shape)
     fills = mode is not None and GatherScatterMode.from_any(mode) is GatherScatterMode.FILL_OR_DROP

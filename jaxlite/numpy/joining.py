@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from jaxlite import errors
 from jaxlite.language import dtypes
 from jaxlite.language.array import Array, Value
+from jaxlite.language.trace import Tracer
 from jaxlite.lax import shapes, slicing
 from jaxlite.numpy.axes import canonical_axis
 from jaxlite.numpy.promotion import as_operand, check_arraylike, promote_all, retype
@@ -184,10 +186,10 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
     place = canonical_axis(axis, x.ndim)
     length = x.shape[place]
     if isinstance(indices_or_sections, tuple | list) or np.ndim(indices_or_sections):
-        cuts = [operator.index(i) for i in indices_or_sections]
+        cuts = [_known(name, operator.index, i) for i in indices_or_sections]
         bounds = [0, *[min(c + length if c < 0 else c, length) for c in cuts], length]
     else:
-        sections = operator.index(indices_or_sections)
+        sections = _known(name, int, indices_or_sections)
         if sections <= 0:
             raise ValueError("number sections must be larger than 0.")
         part, rest = divmod(length, sections)
@@ -198,6 +200,12 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
         sizes = tuple([b - a for a, b in itertools.pairwise(bounds)])
         return list(joining.split(x, sizes, place))
     return [slicing.slice_in_dim(x, a, max(a, b), 1, place) for a, b in itertools.pairwise(bounds)]
+
+
+def _known(name: str, convert: Callable[[Any], int], value: Any) -> int:
+    if isinstance(value, Tracer) and value.concrete_value() is None:
+        raise errors.ConcretizationTypeError(value, f"in jax.numpy.{name} argument 1\n")
+    return convert(value)
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Value]:

@@ -37,10 +37,12 @@ from jaxlite.numpy import (
     ufuncs,
 )
 from jaxlite.numpy.at import _IndexUpdateHelper
+from jaxlite.numpy.creation import copied
 from jaxlite.numpy.indexing import getitem
+from jaxlite.numpy.promotion import check_arraylike
 from jaxlite.numpy.repeating import repeat
 from jaxlite.numpy.show import array_format, array_repr, array_str
-from jaxlite.numpy.viewing import view
+from jaxlite.numpy.viewing import swap_bytes, view
 
 __all__ = ["install"]
 
@@ -208,7 +210,13 @@ def __reversed__(self: Value) -> Iterator[Value]:
 
 @_method
 def __contains__(self: Value, item: Any) -> bool:
-    """Say whether an element equals ``item``."""
+    """Say whether an element equals ``item``, a scalar."""
+    check_arraylike("Array.__contains__", item)
+    if np.ndim(item):
+        raise ValueError(
+            "Array.__contains__: query value must be a scalar, got "
+            f"query.shape={tuple(np.shape(item))}"
+        )
     return bool(reductions.any(ufuncs.equal(self, item)))
 
 
@@ -325,8 +333,8 @@ def item(self: Value, *args: Any) -> Any:
     return array._data.item(*args)
 
 
-def _data_only(name: str, function: Callable[[ArrayImpl], Any]) -> None:
-    def method(self: Value) -> Any:
+def _data_only(name: str, function: Callable[..., Any]) -> None:
+    def method(self: Value, *args: Any, **kwargs: Any) -> Any:
         if isinstance(self, Tracer):
             shape = ",".join(map(str, self.aval.shape))
             raise errors.ConcretizationTypeError(
@@ -334,7 +342,7 @@ def _data_only(name: str, function: Callable[[ArrayImpl], Any]) -> None:
                 f"The {name}() method was called on traced array with shape "
                 f"{self.aval.dtype}[{shape}].\n",
             )
-        return function(self)
+        return function(self, *args, **kwargs)
 
     method.__name__ = name
     _METHODS[name] = method
@@ -342,7 +350,7 @@ def _data_only(name: str, function: Callable[[ArrayImpl], Any]) -> None:
 
 _data_only("devices", lambda x: {CPU})
 _data_only("tolist", lambda x: x._data.tolist())
-_data_only("tobytes", lambda x: x._data.tobytes())
+_data_only("tobytes", lambda x, order="C": x._data.tobytes(order))
 _data_only("unsafe_buffer_pointer", lambda x: x._data.ctypes.data)
 
 
@@ -385,7 +393,15 @@ def _same_data(self: Value, *memo: Any) -> Value:
 @_method
 def copy(self: Value) -> Value:
     """Return an equal array."""
-    return _same_data(self)
+    return copied(self)
+
+
+@_method
+def byteswap(self: Value, inplace: bool = False) -> Value:
+    """Return the array with the bytes of each element in reverse order."""
+    if inplace:
+        raise ValueError("The 'inplace' argument to byteswap is not supported.")
+    return swap_bytes(self)
 
 
 def _namespace(self: Value, *, api_version: str | None = None) -> Any:

@@ -82,8 +82,6 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Va
     """
     check_arraylike("pad", array)
     x = as_operand("pad", array)
-    if x.ndim:
-        x = retype(x, x.dtype)
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(k, pad_width.get(k - x.ndim, (0, 0))) for k in range(x.ndim)]
         pad_width = [(w, w) if np.ndim(w) == 0 else w for w in pad_width]
@@ -114,11 +112,12 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Va
 
 
 def _constant(x: Value, widths: Widths, values: list[tuple[Any, Any]]) -> Value:
-    scalars = [[_scalar(v, x.dtype) for v in pair] for pair in values]
+    weak = x.aval.weak_type
+    scalars = [[retype(asarray(v), x.dtype, weak) for v in pair] for pair in values]
     first = values[0][0] if values else 0
     is_same = all(isinstance(v, int | float) and v == first for pair in values for v in pair)
     if is_same:
-        value = scalars[0][0] if scalars else constant(0, x.dtype)
+        value = scalars[0][0] if scalars else constant(0, x.dtype, weak)
         return shapes.pad(x, value, [(a, b, 0) for a, b in widths])
     for axis, ((before, after), (low, high)) in enumerate(zip(widths, scalars, strict=True)):
         config = [(0, 0, 0)] * x.ndim

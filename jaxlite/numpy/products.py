@@ -246,8 +246,15 @@ def tensordot(
     else:
         if len(axes) != 2:
             raise TypeError(
-                "tensordot axes must be an int, a pair of ints, or a pair of lists/tuples of "
-                f"ints, got {axes}."
+                "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples "
+                f"of ints.\n  got {axes}"
+            )
+        are_ints = [hasattr(k, "__index__") for k in axes]
+        are_lists = [isinstance(k, tuple | list) for k in axes]
+        if not all(are_ints) and not all(are_lists):
+            raise TypeError(
+                "tensordot requires both axes lists to be either ints, tuples or lists, got "
+                f"{axes[0]} and {axes[1]}"
             )
         left, right = (_several(k) for k in axes)
         if len(left) != len(right):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from jaxlite.numpy.arithmetic import power
 from jaxlite.numpy.choosing import choose_between
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.indexing import concrete_data
-from jaxlite.numpy.joining import concatenate
 from jaxlite.numpy.promotion import (
     as_operand,
     broadcast_arrays_to,
@@ -114,6 +113,11 @@ def _check_number(value: Any) -> None:
         )
     if getattr(value, "ndim", 0):
         raise ValueError(f"jax.numpy.arange: arguments must be scalars; got {value}")
+    if dtypes.kind_of(dtypes.dtype(value)) == "c":
+        raise ValueError(
+            "Passing complex start/stop/step to jnp.arange is no longer supported starting in JAX "
+            "v0.10.0.\n  Fix: arange of real numbers, then astype(complex)."
+        )
 
 
 def _zero_step() -> int:
@@ -277,8 +281,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
                [0, 1]], dtype=int32)
     """
     kind = dtypes.default_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, "eye")
-    rows = operator.index(N)
-    columns = rows if M is None else operator.index(M)
+    rows, columns = canonical_shape((N, N if M is None else M))
     if rows < 0 or columns < 0:
         raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
     on = _compare_indices((rows, columns), k, elementwise.eq)
@@ -289,6 +292,9 @@ def _compare_indices(shape: tuple[int, ...], k: Any, compare: Callable[..., Valu
     """Return where ``row + k`` compares with ``column`` in the last two axes."""
     rows = shapes.broadcasted_iota(_INT32, shape, len(shape) - 2)
     columns = shapes.broadcasted_iota(_INT32, shape, len(shape) - 1)
+    if isinstance(k, int):
+        # Beyond the last diagonal nothing changes, and int32 is enough.
+        k = max(-shape[-2], min(k, shape[-1]))
     offset = constant(k, _INT32) if isinstance(k, int) else retype(asarray(k), _INT32)
     return compare(elementwise.add(rows, offset), columns)
 
@@ -301,7 +307,7 @@ def identity(n: Any, dtype: Any = None) -> Value:
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
     """Return an N by M matrix with 1 on and below diagonal ``k``, else 0."""
     kind = np.dtype(np.float32) if dtype is None else dtypes.requested_dtype(dtype, "tri")
-    shape = (operator.index(N), operator.index(N if M is None else M))
+    shape = canonical_shape((N, N if M is None else M))
     return retype(_compare_indices(shape, k, elementwise.ge), kind)
 
 
@@ -338,146 +344,6 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Value:
     steps = np.arange(n, dtype=np.int32)
     exponents = from_numpy(steps if increasing else steps[::-1].copy())
     return power(shapes.expand_dims(v, (1,)), shapes.expand_dims(exponents, (0,)))
-
-
-# --- grids ---
-
-
-def meshgrid(
-    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> list[Value]:
-    """Return one coordinate array per vector, of the shape of the grid they span.
-
-    Args:
-        xi: vectors.
-        copy: only True.
-        sparse: leave axes of length 1 instead of repeating.
-        indexing: "xy" (the first vector runs along axis 1) or "ij".
-
-    Example:
-        >>> meshgrid(np.arange(2), np.arange(3))[0]
-        Array([[0, 1],
-               [0, 1],
-               [0, 1]], dtype=int32)
-    """
-    check_arraylike("meshgrid", *xi)
-    if not copy:
-        raise ValueError("jax.numpy.meshgrid only supports copy=True")
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
-    vectors = [as_operand("meshgrid", x) for x in xi]
-    if any(v.ndim != 1 for v in vectors):
-        raise ValueError(
-            f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[v.shape for v in vectors]}"
-        )
-    n = len(vectors)
-    places = list(range(n))
-    if indexing == "xy" and n >= 2:
-        places[:2] = [1, 0]
-    full = [0] * n
-    for place, v in zip(places, vectors, strict=True):
-        full[place] = v.shape[0]
-    target = tuple(full)
-    out = []
-    for place, v in zip(places, vectors, strict=True):
-        shape = tuple(d if k == place or not sparse else 1 for k, d in enumerate(target))
-        out.append(shapes.broadcast_in_dim(v, shape, (place,)))
-    return out
-
-
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
-    """Return the index arrays of a shape, stacked (a tuple if ``sparse``).
-
-    Example:
-        >>> indices((1, 2))
-        Array([[[0, 0]],
-        <BLANKLINE>
-               [[0, 1]]], dtype=int32)
-    """
-    dims = canonical_shape(tuple(dimensions))
-    kind = dtypes.default_dtype(int) if dtype is None else dtypes.requested_dtype(dtype, "indices")
-    if sparse:
-        return tuple(
-            shapes.broadcasted_iota(
-                kind, tuple(d if k == axis else 1 for k, d in enumerate(dims)), axis
-            )
-            for axis in range(len(dims))
-        )
-    grids = [shapes.broadcasted_iota(kind, dims, axis) for axis in range(len(dims))]
-    if not grids:
-        return shapes.full((0,), 0, kind)
-    return shapes.stack(grids, 0)
-
-
-def ix_(*args: Any) -> tuple[Value, ...]:
-    """Return vectors reshaped so that they index the grid they span."""
-    check_arraylike("ix_", *args)
-    out = []
-    for k, arg in enumerate(args):
-        v = as_operand("ix_", arg)
-        if v.ndim != 1:
-            raise ValueError(
-                f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {v.shape}"
-            )
-        if v.dtype == _BOOL:
-            raise NotImplementedError("Boolean arguments to jax.numpy.ix_ are not implemented")
-        shape = [1] * len(args)
-        shape[k] = v.shape[0]
-        out.append(shapes.reshape(v, tuple(shape)))
-    return tuple(out)
-
-
-def _grid_axis(item: slice) -> Value:
-    start = 0 if item.start is None else item.start
-    step = 1 if item.step is None else item.step
-    if isinstance(step, complex):
-        return asarray(linspace(start, item.stop, int(abs(step))))
-    return arange(start, item.stop, step)
-
-
-class _Grid:
-    """``mgrid[0:2, 0:3]``: index arrays of a grid; a complex step is a number of points."""
-
-    def __init__(self, sparse: bool) -> None:
-        self.sparse = sparse
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            return _grid_axis(key)
-        axes = [_grid_axis(k) for k in key]
-        kind = dtypes.result_type(*[a.dtype for a in axes])
-        grids = meshgrid(*[retype(a, kind) for a in axes], sparse=self.sparse, indexing="ij")
-        return grids if self.sparse else shapes.stack(grids, 0)
-
-
-mgrid = _Grid(sparse=False)
-ogrid = _Grid(sparse=True)
-
-
-class _Joiner:
-    """``r_[1:3, 5]`` joins pieces along axis 0; ``c_[a, b]`` makes them columns."""
-
-    def __init__(self, as_columns: bool) -> None:
-        self.as_columns = as_columns
-
-    def __getitem__(self, key: Any) -> Value:
-        pieces = []
-        for item in key if isinstance(key, tuple) else (key,):
-            if isinstance(item, str):
-                raise NotImplementedError("directives in r_ and c_ are not supported")
-            piece = _grid_axis(item) if isinstance(item, slice) else asarray(item)
-            if self.as_columns:
-                piece = shapes.reshape(piece, (piece.size, 1)) if piece.ndim < 2 else piece
-            elif piece.ndim == 0:
-                piece = shapes.reshape(piece, (1,))
-            pieces.append(piece)
-        return concatenate(pieces, -1 if self.as_columns else 0)
-
-
-r_ = _Joiner(as_columns=False)
-c_ = _Joiner(as_columns=True)
-index_exp = np.index_exp
-s_ = np.s_
 
 
 # --- indices of triangles and diagonals ---
@@ -553,8 +419,8 @@ def diag_indices_from(arr: Any) -> tuple[Value, ...]:
 
 
 __all__ = [
-    "arange", "c_", "diag_indices", "diag_indices_from", "eye", "geomspace", "identity",
-    "index_exp", "indices", "ix_", "linspace", "logspace", "mask_indices", "meshgrid", "mgrid",
-    "ogrid", "r_", "s_", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
+    "arange", "diag_indices", "diag_indices_from", "eye", "geomspace", "identity",
+    "linspace", "logspace", "mask_indices",
+    "tri", "tril", "tril_indices", "tril_indices_from", "triu",
     "triu_indices", "triu_indices_from", "vander",
 ]  # fmt: skip

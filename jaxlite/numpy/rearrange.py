@@ -14,6 +14,7 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Array, Value
 from jaxlite.language.avals import canonical_shape
 from jaxlite.lax import shapes, slicing
+from jaxlite.lax.operands import is_array_like
 from jaxlite.numpy.axes import axes_tuple, canonical_axis
 from jaxlite.numpy.promotion import (
     as_operand,
@@ -26,22 +27,39 @@ from jaxlite.numpy.promotion import (
 # --- facts ---
 
 
+def _lengths(name: str, a: Any) -> tuple[int, ...]:
+    if hasattr(a, "shape"):
+        return tuple(a.shape)
+    if not is_array_like(a):
+        warnings.warn(
+            f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. In a "
+            "future JAX release this will be an error.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    return tuple(np.shape(a))
+
+
 def shape(a: Any) -> tuple[int, ...]:
     """Return the length of each axis."""
-    return tuple(a.shape) if hasattr(a, "shape") else tuple(np.shape(a))
+    return _lengths("shape", a)
 
 
 def ndim(a: Any) -> int:
     """Return the number of axes."""
-    return len(shape(a))
+    return len(_lengths("ndim", a))
 
 
 def size(a: Any, axis: Any = None) -> int:
     """Return the number of elements, along ``axis`` (an int or ints) if given."""
-    lengths = shape(a)
+    lengths = _lengths("size", a)
     if axis is None:
         return math.prod(lengths)
-    return math.prod(lengths[k] for k in axes_tuple(axis, len(lengths)))
+    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    axes = tuple([canonical_axis(k, len(lengths)) for k in axes])
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"repeated axis: {axes}")
+    return math.prod(lengths[k] for k in axes)
 
 
 def broadcast_shapes(*shapes_: Any) -> Any:
@@ -197,7 +215,8 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Value:
 def expand_dims(a: Any, axis: Any) -> Value:
     """Return ``a`` with axes of length 1 at the places ``axis`` of the result."""
     check_arraylike("expand_dims", a)
-    axes = (axis,) if hasattr(axis, "__index__") else tuple(axis)
+    places = np.asarray(axis) if isinstance(axis, Array) else axis
+    axes = tuple([operator.index(k) for k in np.atleast_1d(places)])
     return shapes.expand_dims(as_operand("expand_dims", a), axes)
 
 

@@ -11,13 +11,16 @@ import numpy as np
 from jaxlite import errors
 from jaxlite.language.array import Array, Value, from_numpy
 from jaxlite.language.avals import canonical_shape
+from jaxlite.language.trace import Tracer
 from jaxlite.lax import elementwise, shapes, slicing
 from jaxlite.lax.operands import constant
 from jaxlite.numpy.at import scatter
-from jaxlite.numpy.axes import AxisError, canonical_axis
+from jaxlite.numpy.axes import AxisError, axes_tuple, canonical_axis
+from jaxlite.numpy.choosing import choose_between
 from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.indexing import concrete_data
 from jaxlite.numpy.joining import concatenate
+from jaxlite.numpy.ordering import argsort, sort
 from jaxlite.numpy.promotion import (
     as_operand,
     broadcast_value,
@@ -26,6 +29,7 @@ from jaxlite.numpy.promotion import (
     retype,
 )
 from jaxlite.numpy.rearrange import ravel
+from jaxlite.numpy.reductions import sum as array_sum
 from jaxlite.numpy.selection import take
 from jaxlite.primitives.cumulative import cumsum
 
@@ -129,10 +133,14 @@ def delete(
     else:
         place = canonical_axis(axis, x.ndim)
     size = x.shape[place]
+    if assume_unique_indices and not isinstance(obj, slice):
+        return _delete_unique(x, obj, place)
     if isinstance(obj, slice):
         gone: Any = np.arange(size)[obj]
     else:
         gone = np.asarray(obj) if not isinstance(obj, Array) else concrete_data(obj)
+        if gone is None and not obj.ndim:
+            return _delete_unique(x, obj, place)
         if gone is None:
             raise errors.ConcretizationTypeError(obj, "'obj' array argument of jnp.delete()\n")
         if gone.ndim == 0 and not -size <= int(gone) < size:
@@ -145,6 +153,24 @@ def delete(
     keep = np.ones(size, bool)
     keep[gone] = False
     return take(x, from_numpy(np.nonzero(keep)[0].astype(np.int32)), place, mode="clip")
+
+
+def _delete_unique(x: Value, obj: Any, place: int) -> Value:
+    """Delete distinct positions that need not be known while tracing."""
+    size = x.shape[place]
+    gone = ravel(retype(asarray(obj), _INT32))
+    zero, length = constant(0, _INT32), constant(size, _INT32)
+    gone = choose_between(elementwise.lt(gone, zero), elementwise.add(gone, length), gone)
+    gone = elementwise.clamp(zero, gone, constant(max(size - 1, 0), _INT32))
+    gone = sort(gone)
+    # Place k of the result comes after as many deleted ones as lie before it.
+    before = elementwise.sub(gone, shapes.iota(_INT32, gone.shape[0]))
+    kept = shapes.iota(_INT32, max(size - gone.shape[0], 0))
+    skipped = elementwise.ge(
+        broadcast_value(shapes.expand_dims(kept, (1,)), (kept.shape[0], gone.shape[0])),
+        broadcast_value(shapes.expand_dims(before, (0,)), (kept.shape[0], gone.shape[0])),
+    )
+    return take(x, elementwise.add(kept, array_sum(skipped, 1, _INT32)), place, mode="clip")
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
@@ -161,35 +187,44 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
     else:
         place = canonical_axis(axis, x.ndim)
     size = x.shape[place]
-    data = (
-        np.arange(size)[obj]
-        if isinstance(obj, slice)
-        else (np.asarray(obj) if not isinstance(obj, Array) else concrete_data(obj))
-    )
-    if data is None:
-        raise errors.ConcretizationTypeError(obj, "'obj' array argument of jnp.insert()\n")
-    is_scalar = data.ndim == 0
-    positions = np.atleast_1d(data).astype(np.int64)
-    positions = np.where(positions < 0, positions + size, positions).clip(0, size)
-    if len(positions) == 1:
+    if isinstance(obj, slice):
+        positions: Any = np.arange(size, dtype=np.int32)[obj]
+    elif isinstance(obj, Tracer) and concrete_data(obj) is None:
+        positions = retype(obj, _INT32)
+    else:
+        positions = np.asarray(concrete_data(obj) if isinstance(obj, Array) else obj)
+        positions = positions.astype(np.int32)
+    if positions.ndim > 1:
+        raise ValueError("jnp.insert(): obj must be a slice, a one-dimensional array, or a scalar")
+    is_scalar = positions.ndim == 0
+    positions = ravel(asarray(positions))
+    if positions.shape[0] == 1:
         # One position takes all values.
-        new = (
-            shapes.expand_dims(new, (place,))
-            if is_scalar and new.ndim == x.ndim - 1 and new.ndim
-            else new
-        )
+        if is_scalar and new.ndim == x.ndim - 1 and new.ndim:
+            new = shapes.expand_dims(new, (place,))
         count = new.shape[place] if new.ndim == x.ndim else 1
-        positions = np.repeat(positions, count)
-    order = np.argsort(positions, kind="stable")
-    target = positions[order] + np.arange(len(positions))
-    block = tuple(len(target) if k == place else n for k, n in enumerate(x.shape))
-    new = broadcast_value(new, block)
-    total = size + len(target)
-    old = np.setdiff1d(np.arange(total), target)
-    source = np.empty(total, np.int32)
-    source[old] = np.arange(size)
-    source[target] = size + order
-    return take(concatenate([x, new], place), from_numpy(source), place, mode="clip")
+        positions = broadcast_value(positions, (count,))
+    n = positions.shape[0]
+    zero, length = constant(0, _INT32), constant(size, _INT32)
+    positions = choose_between(
+        elementwise.lt(positions, zero), elementwise.add(positions, length), positions
+    )
+    positions = elementwise.clamp(zero, positions, length)
+    order = argsort(positions, stable=True)
+    target = elementwise.add(take(positions, order, mode="clip"), shapes.iota(_INT32, n))
+    new = broadcast_value(new, tuple(n if k == place else d for k, d in enumerate(x.shape)))
+    # Every place of the result that is no target takes the next old element.
+    total = size + n
+    is_new = scatter(shapes.full((total,), 0, _INT32), target, 1, slicing.scatter_add, mode="drop")
+    old = elementwise.sub(shapes.iota(_INT32, total), cumsum(is_new))
+    source = scatter(
+        old,
+        target,
+        elementwise.add(retype(order, _INT32), length),
+        slicing.scatter,
+        mode="drop",
+    )
+    return take(concatenate([x, new], place), source, place, mode="clip")
 
 
 def resize(a: Any, new_shape: Any) -> Value:
@@ -207,7 +242,17 @@ def resize(a: Any, new_shape: Any) -> Value:
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Value:
-    """Return a vector without the zeros at its front ("f") and back ("b")."""
+    """Return an array without the zeros at the front ("f") and back ("b") of its axes.
+
+    Args:
+        filt: ``T[*s]``, known while tracing: it decides the shape.
+        trim: which ends.
+        axis: which axes (None: all); a slice is trimmed if all of it is zero.
+
+    Example:
+        >>> trim_zeros(np.array([0, 1, 2, 0]))
+        Array([1, 2], dtype=int32)
+    """
     check_arraylike("trim_zeros", filt)
     x = as_operand("trim_zeros", filt)
     data = concrete_data(x)
@@ -215,12 +260,16 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Value:
         raise errors.ConcretizationTypeError(
             x, "Error arose in the `filt` argument of trim_zeros()\n"
         )
-    hits = np.nonzero(data)[0]
-    low = int(hits[0]) if len(hits) else x.size
-    high = int(hits[-1]) + 1 if len(hits) else 0
-    start = low if "f" in trim.lower() else 0
-    stop = high if "b" in trim.lower() else x.shape[0]
-    return slicing.slice_in_dim(x, start, max(start, stop))
+    axes = range(x.ndim) if axis is None else axes_tuple(axis, x.ndim)
+    for k in axes:
+        hits = np.nonzero((data != 0).any(axis=tuple(a for a in range(x.ndim) if a != k)))[0]
+        length = x.shape[k]
+        low = int(hits[0]) if len(hits) else length
+        high = int(hits[-1]) + 1 if len(hits) else 0
+        start = low if "f" in trim.lower() else 0
+        stop = high if "b" in trim.lower() else length
+        x = slicing.slice_in_dim(x, start, max(start, stop), 1, k)
+    return x
 
 
 __all__ = ["delete", "insert", "repeat", "resize", "trim_zeros"]

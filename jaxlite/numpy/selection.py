@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,9 @@ import numpy as np
 from jaxlite import errors
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value, from_numpy
-from jaxlite.language.avals import canonical_shape
 from jaxlite.language.trace import Tracer
 from jaxlite.lax import elementwise, shapes, slicing
 from jaxlite.lax.operands import constant
-from jaxlite.numpy import ufuncs
 from jaxlite.numpy.arithmetic import remainder
 from jaxlite.numpy.at import scatter
 from jaxlite.numpy.axes import canonical_axis
@@ -31,10 +28,11 @@ from jaxlite.numpy.promotion import (
     retype,
 )
 from jaxlite.primitives.cumulative import cumsum
-from jaxlite.primitives.indexing import GatherDimensionNumbers
+from jaxlite.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 from jaxlite.primitives.reduction import reduce_sum
 
 _INT32 = np.dtype(np.int32)
+_INT32_MAX = np.iinfo(np.int32).max
 
 
 # --- by position ---
@@ -108,6 +106,8 @@ def take(
 
 def _wrapped(positions: Value, size: int) -> Value:
     """Count negative positions from the end."""
+    if dtypes.kind_of(positions.dtype) == "i" and size > np.iinfo(positions.dtype).max:
+        positions = retype(positions, _INT32 if size <= _INT32_MAX else np.dtype(np.int64))
     zero = constant(0, positions.dtype, positions.aval.weak_type)
     if not isinstance(positions, Tracer):
         data = concrete_data(positions)
@@ -187,6 +187,8 @@ def _along(
         x = broadcast_value(x, source)
     positions = broadcast_value(positions, target)
     batch = tuple(k for k in range(x.ndim) if k != place)
+    if mode is not None and GatherScatterMode.from_any(mode) is GatherScatterMode.ONE_HOT:
+        return _one_hot_along(x, positions, place)
     return slicing.gather(
         x,
         shapes.expand_dims(positions, (positions.ndim,)),
@@ -195,6 +197,17 @@ def _along(
         mode="fill" if mode is None else mode,
         fill_value=fill_value,
     )
+
+
+def _one_hot_along(x: Value, positions: Value, place: int) -> Value:
+    """Pick by multiplying with zeros and ones; outside of the axis everything is 0."""
+    wide = shapes.expand_dims(positions, (place + 1,))
+    shape = (*x.shape[:place], positions.shape[place], *x.shape[place:])
+    numbers = shapes.broadcasted_iota(positions.dtype, shape, place + 1)
+    hits = elementwise.eq(broadcast_value(wide, shape), numbers)
+    rows = broadcast_value(shapes.expand_dims(x, (place,)), shape)
+    zero = constant(0, x.dtype, x.aval.weak_type)
+    return reduce_sum(choose_between(hits, rows, zero), (place + 1,))
 
 
 def put_along_axis(
@@ -460,7 +473,7 @@ def compress(
     hits = slicing.slice_in_dim(hits, 0, n)
     if size is None:
         return take(x, nonzero(hits)[0], place, mode="clip")
-    if not 0 < size <= x.shape[place]:
+    if size > x.shape[place]:
         raise ValueError(
             "size must be positive and not greater than the size of the array axis; got "
             f"size={size} for a.shape[axis]={x.shape[place]}"
@@ -509,91 +522,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Value
     return elementwise.select_n(retype(index, _INT32), *values) if n > 1 else values[0]
 
 
-# --- flat positions ---
-
-
-def unravel_index(indices: Any, shape: Any) -> tuple[Value, ...]:
-    """Return the coordinates of flat positions in an array of ``shape``, clamped into it.
-
-    Example:
-        >>> unravel_index(np.array([5]), (2, 3))
-        (Array([1], dtype=int32), Array([2], dtype=int32))
-    """
-    check_arraylike("unravel_index", indices)
-    flat = as_operand("unravel_index", indices)
-    dims = canonical_shape(shape)
-    total = int(np.prod(dims))
-
-    def scalar(n: int) -> Value:
-        return constant(n, flat.dtype, flat.aval.weak_type)
-
-    wrapped = elementwise.select_n(
-        elementwise.lt(flat, scalar(0)), flat, elementwise.add(flat, scalar(total))
-    )
-    position = elementwise.clamp(scalar(0), wrapped, scalar(max(total - 1, 0)))
-    out = []
-    for length in reversed(dims):
-        out.append(remainder(position, scalar(length)))
-        position = elementwise.div(position, scalar(length))
-    return tuple(out[::-1])
-
-
-def ravel_multi_index(
-    multi_index: Sequence[Any],
-    dims: Sequence[int],
-    mode: str = "raise",
-    order: str = "C",
-    *,
-    dtype: Any = None,
-) -> Value:
-    """Return the flat positions of coordinates in an array of shape ``dims``.
-
-    Raises:
-        ValueError: coordinates out of bounds and ``mode="raise"``.
-    """
-    if len(multi_index) != len(dims):
-        raise ValueError(
-            "len(multi_index) should equal len(dims); got "
-            f"multi_index=({', '.join(map(str, multi_index))}), dims={tuple(dims)}"
-        )
-    check_arraylike("ravel_multi_index", *multi_index)
-    lengths = canonical_shape(tuple(dims))
-    columns = [as_operand("ravel_multi_index", c) for c in multi_index]
-    if mode == "raise":
-        for column, length in zip(columns, lengths, strict=True):
-            data = concrete_data(column)
-            if data is None:
-                raise errors.ConcretizationTypeError(
-                    column,
-                    "The error occurred because ravel_multi_index was jit-compiled with "
-                    "mode='raise'. "
-                    "Use mode='wrap' or mode='clip' instead.\n",
-                )
-            if np.any((data < 0) | (data >= length)):
-                raise ValueError("invalid entry in coordinates array")
-    elif mode == "clip":
-        columns = [
-            elementwise.clamp(constant(0, c.dtype), c, constant(n - 1, c.dtype))
-            for c, n in zip(columns, lengths, strict=True)
-        ]
-    elif mode == "wrap":
-        columns = [
-            remainder(c, constant(n, c.dtype)) for c, n in zip(columns, lengths, strict=True)
-        ]
-    else:
-        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'")
-    if order not in ("C", "F"):
-        raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
-    if order == "F":
-        columns, lengths = columns[::-1], lengths[::-1]
-    out: Any = constant(0, dtypes.default_dtype(int) if dtype is None else dtypes.as_dtype(dtype))
-    for column, length in zip(columns, lengths, strict=True):
-        out = ufuncs.add(ufuncs.multiply(out, length), column)
-    return out
-
-
 __all__ = [
     "argwhere", "choose", "compress", "extract", "fill_diagonal", "flatnonzero", "nonzero", "place",
-    "put", "put_along_axis", "ravel_multi_index", "take", "take_along_axis", "unravel_index",
+    "put", "put_along_axis", "take", "take_along_axis",
     "where",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ from jaxlite.numpy.functions import i0
 from jaxlite.numpy.indexing import getitem
 from jaxlite.numpy.joining import concatenate
 from jaxlite.numpy.ordering import argsort, searchsorted
-from jaxlite.numpy.promotion import check_arraylike, promote_all_inexact, retype
+from jaxlite.numpy.promotion import as_operand, check_arraylike, promote_all_inexact, retype
 from jaxlite.numpy.ranges import arange
 
 # --- sums of shifted products ---
@@ -138,21 +138,20 @@ def interp(
     is_point = ufuncs.less_equal(elementwise.abs(dx), tiny)
     slope = ufuncs.multiply(ufuncs.divide(delta, where_three(is_point, 1, dx)), df)
     out = where_three(is_point, values[before], ufuncs.add(values[before], slope))
-    if period is None and not _extrapolates(left):
+    if period is None and not _extrapolates("left", left):
         edge = values[0] if left is None else left
         out = where_three(ufuncs.less(q, places[0]), edge, out)
-    if period is None and not _extrapolates(right):
+    if period is None and not _extrapolates("right", right):
         edge = values[-1] if right is None else right
         out = where_three(ufuncs.greater(q, places[-1]), edge, out)
     return out
 
 
-def _extrapolates(side: Any) -> bool:
+def _extrapolates(name: str, side: Any) -> bool:
     if isinstance(side, str):
         if side != "extrapolate":
             raise ValueError(
-                "the only valid string value of `left` and `right` is 'extrapolate', but got: "
-                f"{side!r}"
+                f"the only valid string value of `{name}` is 'extrapolate', but got: {side!r}"
             )
         return True
     return False
@@ -172,10 +171,13 @@ def _unrolled_period(
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Value:
     """Return angles with jumps of more than half a ``period`` taken out along ``axis``."""
     check_arraylike("unwrap", p)
-    (x,) = promote_all_inexact("unwrap", p)
-    turn = constant(float(period), x.dtype)
-    half = constant(float(period) / 2, x.dtype)
-    limit = half if discont is None else retype(asarray(discont), x.dtype)
+    x = as_operand("unwrap", p)
+    kind = dtypes.result_type(x, period)
+    exact = dtypes.kind_of(kind) in "iu"
+    x = retype(x, kind)
+    turn = constant(period, kind)
+    half = constant(period // 2 if exact else period / 2, kind)
+    limit = half if discont is None else retype(asarray(discont), kind)
     steps = diff(x, axis=axis)
     wrapped = ufuncs.subtract(remainder(ufuncs.add(steps, half), turn), half)
     at_edge = ufuncs.bitwise_and(
@@ -183,7 +185,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
     )
     wrapped = where_three(at_edge, half, wrapped)
     correction = where_three(
-        ufuncs.less(elementwise.abs(steps), limit), 0.0, ufuncs.subtract(wrapped, steps)
+        ufuncs.less(elementwise.abs(steps), limit), 0, ufuncs.subtract(wrapped, steps)
     )
     place = axis % x.ndim
     first = tuple(slice(0, 1) if k == place else slice(None) for k in range(x.ndim))

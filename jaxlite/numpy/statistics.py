@@ -424,6 +424,7 @@ def cov(
         raise ValueError("m has more than 2 dimensions")
     rows = [_as_rows(v, rowvar) for v in values]
     x = concatenate(rows, 0) if len(rows) > 1 else rows[0]
+    _check_inexact("cov", dtype)
     if dtype is not None:
         x = retype(x, dtypes.requested_dtype(dtype, "cov"))
     if ddof is None:
@@ -450,6 +451,11 @@ def cov(
     return shapes.squeeze(out, tuple(k for k, n in enumerate(out.shape) if n == 1))
 
 
+def _check_inexact(name: str, dtype: Any) -> None:
+    if dtype is not None and dtypes.kind_of(dtypes.as_dtype(dtype)) not in "fc":
+        raise ValueError(f"{name}: dtype must be a subclass of float or complex; got dtype={dtype}")
+
+
 def any_rank_over_two(values: Sequence[Value]) -> bool:
     """Say whether an array has more than two axes."""
     return any(v.ndim > 2 for v in values)
@@ -457,7 +463,7 @@ def any_rank_over_two(values: Sequence[Value]) -> bool:
 
 def _as_rows(v: Value, rowvar: bool) -> Value:
     rows = shapes.expand_dims(v, tuple(k for k in _range(2 - v.ndim)))
-    return shapes.transpose(rows, (1, 0)) if not rowvar and rows.shape[0] != 1 else rows
+    return shapes.transpose(rows, (1, 0)) if not rowvar and v.ndim == 2 else rows
 
 
 def _observation_weights(x: Value, fweights: Any, aweights: Any) -> Value | None:
@@ -487,6 +493,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> V
                [-1.,  1.]], dtype=float32)
     """
     check_arraylike("corrcoef", x)
+    _check_inexact("corrcoef", dtype)
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return ufuncs.divide(c, c)

@@ -30,6 +30,8 @@ def view(self: Value, dtype: Any = None, type: None = None) -> Value:
     kind = dtypes.default_dtype(float) if dtype is None else dtypes.requested_dtype(dtype, "view")
     if kind == self.dtype:
         return self
+    if "c" in (dtypes.kind_of(self.dtype), dtypes.kind_of(kind)):
+        return _view_complex(self, kind)
     old, new = dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(kind)
     x = self
     if self.dtype == _BOOL:
@@ -51,6 +53,36 @@ def view(self: Value, dtype: Any = None, type: None = None) -> Value:
     if old > new:
         out = shapes.reshape(out, (*out.shape[:-2], out.shape[-2] * out.shape[-1]))
     return truth(out) if kind == _BOOL else out
+
+
+def _view_complex(x: Value, kind: Any) -> Value:
+    """View through the real and imaginary parts, which lie one after the other."""
+    if dtypes.kind_of(x.dtype) == "c":
+        parts = shapes.stack([elementwise.real(x), elementwise.imag(x)], x.ndim)
+        if x.ndim:
+            parts = shapes.reshape(parts, (*x.shape[:-1], x.shape[-1] * 2))
+        elif dtypes.itemsize_bits(kind) != dtypes.itemsize_bits(x.dtype):
+            raise ValueError("view of a 0d array is only supported if the itemsize is unchanged.")
+        return view(parts, kind)
+    real = view(x, dtypes.to_real_dtype(kind))
+    if not x.ndim or real.shape[-1] % 2:
+        raise ValueError(
+            "When changing to a larger dtype, its size must be a divisor of the total size in "
+            "bytes of the last axis of the array."
+        )
+    pairs = shapes.reshape(real, (*real.shape[:-1], real.shape[-1] // 2, 2))
+    re, im = (shapes.squeeze(p, (p.ndim - 1,)) for p in (pairs[..., :1], pairs[..., 1:]))
+    return elementwise.complex(re, im)
+
+
+def swap_bytes(x: Value) -> Value:
+    """Return ``x`` with the bytes of each element in reverse order."""
+    if dtypes.kind_of(x.dtype) == "c":
+        return elementwise.complex(swap_bytes(elementwise.real(x)), swap_bytes(elementwise.imag(x)))
+    if dtypes.itemsize_bits(x.dtype) <= 8:
+        return x
+    octets = shapes.bitcast_convert_type(x, _UINT8)
+    return shapes.bitcast_convert_type(shapes.rev(octets, (octets.ndim - 1,)), x.dtype)
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Value:

@@ -40,6 +40,31 @@ class StopGradient(Primitive):
         return operands[0](index)
 
 
+class Copy(Primitive):
+    """The same values as a new array."""
+
+    name = "copy"
+
+    def abstract_eval(self, operand: ShapedArray) -> ShapedArray:
+        return operand
+
+    def impl(self, xp: ArrayModule, x: Any) -> Any:
+        return x.copy()
+
+    def jvp(self, out: Any, operand: Value) -> TangentMaps:
+        return (self.bind,)
+
+    def transpose(self, ct: Any, operand: Any) -> tuple[Any, ...]:
+        return (ct,)
+
+    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
+        return self.bind(*args), dims[0]
+
+    def pull(self, operands: tuple[Pull, ...], index: tuple[ir.Expr, ...]) -> ir.Expr:
+        """Return the kernel IR of element ``index``."""
+        return operands[0](index)
+
+
 class OptimizationBarrier(Primitive):
     """The operands, none of which the optimiser may move or merge across this point."""
 
@@ -119,7 +144,12 @@ class LinearZeros(Primitive):
 
 
 stop_gradient_p, optimization_barrier_p = StopGradient(), OptimizationBarrier()
-linear_zeros_p = LinearZeros()
+linear_zeros_p, copy_p = LinearZeros(), Copy()
+
+
+def copy(x: Value) -> Value:
+    """Return a new array with the values of ``x``: ``T[*s] -> T[*s]``."""
+    return copy_p.bind(x)
 
 
 def stop_gradient(x: Value) -> Value:
@@ -133,6 +163,7 @@ def optimization_barrier(*operands: Value) -> tuple[Value, ...]:
 
 
 __all__ = [
+    "copy", "copy_p",
     "linear_zeros_p",
     "optimization_barrier", "optimization_barrier_p", "stop_gradient", "stop_gradient_p",
 ]  # fmt: skip

@@ -33,9 +33,7 @@ class JVPTracer(Tracer):
         return concrete_of(self.primal)
 
     def __repr__(self) -> str:
-        return (
-            f"JVPTracer({self.aval.str_short()}, primal={self.primal!r}, tangent={self.tangent!r})"
-        )
+        return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
 
 
 def concrete_of(x: Any) -> Any:

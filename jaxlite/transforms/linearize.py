@@ -38,9 +38,8 @@ class LinearizeTracer(Tracer):
         return concrete_of(self.primal)
 
     def __repr__(self) -> str:
-        value = self.concrete_value()
-        shown = f" = {value}" if value is not None else ""
-        return f"GradTracer({self.aval.str_short()}{shown})"
+        tangent = self.aval.to_tangent_aval().str_short()
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
 
 
 class LinearizeTrace(Trace):

@@ -36,7 +36,7 @@ class JaxprTracer(Tracer):
         self.source = source
 
     def __repr__(self) -> str:
-        return f"JitTracer({self.aval.str_short()})"
+        return f"JitTracer({self.aval.str_long()})"
 
     def describe(self) -> str:
         """Say what was traced, on which arguments the value depends, and which line made it."""

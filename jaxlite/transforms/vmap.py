@@ -43,8 +43,8 @@ class BatchTracer(Tracer):
         self.dim = dim
 
     def __repr__(self) -> str:
-        batched = get_aval(self.value).str_short()
-        return f"VmapTracer({self.aval.str_short()}, batched={batched}, dim={self.dim})"
+        batched = get_aval(self.value).str_long()
+        return f"VmapTracer(aval={self.aval.str_long()}, batched={batched})"
 
 
 class BatchTrace(Trace):
