@@ -26,12 +26,12 @@ from jaxlite.language.array import Array
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import Linear, Zero, instantiate, zeros_of
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
-from jaxlite.language.trace import get_aval
+from jaxlite.language.trace import get_aval, state
 from jaxlite.language.treedef import PyTreeDef
 from jaxlite.primitives.families import ops
 from jaxlite.transforms.eval_jaxpr import eval_jaxpr
-from jaxlite.transforms.jvp import jvp_flat
-from jaxlite.transforms.linearize import Linearized, linearize_flat
+from jaxlite.transforms.jvp import JVPTracer, jvp_flat
+from jaxlite.transforms.linearize import Linearized, LinearizeTracer, linearize_flat
 from jaxlite.transforms.stage_out import stage_out
 from jaxlite.transforms.transpose import backward_pass
 
@@ -145,8 +145,11 @@ def _with_aux(flat: FlatFunction, kept: list[Any]) -> Callable[..., list[Any]]:
 
 
 def _lower_aux(x: Any) -> Any:
-    """Return the value below the differentiating trace: aux carries no derivative."""
-    return x.primal if hasattr(x, "primal") else x
+    """Return the value below the differentiating trace, which runs now: aux has no derivative.
+
+    A tracer of a transformation further out keeps what it carries.
+    """
+    return x.primal if isinstance(x, JVPTracer | LinearizeTracer) and x._trace is state.trace else x
 
 
 class VJPFunction:

@@ -1,8 +1,8 @@
 """``jaxlite.lax``: the operations under ``jaxlite.numpy``, with ``jax.lax``'s names and signatures.
 
 Files, in reading order: ``operands`` (what counts as an array), ``elementwise``, ``shapes``,
-``slicing``, ``reductions``, ``linear_algebra``, ``barriers``, ``parallel``. Control flow comes from
-``api``.
+``slicing``, ``reductions``, ``linear_algebra``, ``linalg``, ``fourier``, ``barriers``,
+``parallel``. Control flow comes from ``api``.
 
 Strict where NumPy is generous: dtypes must be equal, shapes too (a scalar, or an axis of length 1,
 may stand beside arrays), integers do not become floats. Each function completes its arguments as
@@ -11,10 +11,13 @@ JAX does and binds one primitive; composites are few. Axes mostly count from the
 
 from jaxlite.api.control_flow import cond, switch
 from jaxlite.api.loops import associative_scan, fori_loop, map, scan, while_loop
+from jaxlite.lax import linalg
 from jaxlite.lax.barriers import *  # noqa: F403
 from jaxlite.lax.barriers import __all__ as _barriers
 from jaxlite.lax.elementwise import *  # noqa: F403
 from jaxlite.lax.elementwise import __all__ as _elementwise
+from jaxlite.lax.fourier import *  # noqa: F403
+from jaxlite.lax.fourier import __all__ as _fourier
 from jaxlite.lax.linear_algebra import *  # noqa: F403
 from jaxlite.lax.linear_algebra import __all__ as _linear_algebra
 from jaxlite.lax.parallel import *  # noqa: F403
@@ -34,6 +37,7 @@ from jaxlite.primitives.indexing import (
 __all__ = [
     *_barriers,
     *_elementwise,
+    *_fourier,
     *_linear_algebra,
     *_parallel,
     *_reductions,
@@ -45,6 +49,7 @@ __all__ = [
     "associative_scan",
     "cond",
     "fori_loop",
+    "linalg",
     "map",
     "scan",
     "switch",

@@ -4,9 +4,10 @@ Files, in reading order: ``promotion`` (dtypes and shapes of operands); ``ufuncs
 ``choosing``, ``logic``, ``functions`` (elementwise); ``creation``, ``ranges``, ``grids`` (making
 arrays); ``rearrange``, ``joining``, ``repeating``, ``padding`` (moving elements); ``index_plan``,
 ``indexing``, ``at``, ``selection``, ``flat_positions`` (parts); ``reductions``, ``cumulative``,
-``ignoring_nan``, ``statistics``; ``products``, ``einstein``, ``diagonals``, ``linalg``;
-``ordering``, ``sets``; ``polynomials``, ``signal``; ``scalar_types``, ``viewing``; ``functional``,
-``ufunc_objects``; ``show``, ``printing``, ``operators`` (what arrays can do).
+``ignoring_nan``, ``statistics``; ``products``, ``einstein``, ``diagonals``; ``decompositions``,
+``solving``, ``linalg``, ``fft``; ``ordering``, ``sets``; ``polynomials``, ``fitting``, ``signal``;
+``scalar_types``, ``viewing``; ``functional``, ``ufunc_objects``; ``show``, ``printing``,
+``operators`` (what arrays can do).
 
 A name is one short function: check the arguments, promote and broadcast, bind primitives.
 Families of alike functions are tables.
@@ -21,6 +22,7 @@ from jaxlite.numpy import (  # the modules, for their lists of names
     cumulative,
     diagonals,
     einstein,
+    fft,
     flat_positions,
     functional,
     functions,
@@ -52,6 +54,7 @@ from jaxlite.numpy.creation import *  # noqa: F403
 from jaxlite.numpy.cumulative import *  # noqa: F403
 from jaxlite.numpy.diagonals import *  # noqa: F403
 from jaxlite.numpy.einstein import *  # noqa: F403
+from jaxlite.numpy.fitting import polyfit
 from jaxlite.numpy.flat_positions import *  # noqa: F403
 from jaxlite.numpy.functional import *  # noqa: F403
 from jaxlite.numpy.functions import *  # noqa: F403
@@ -112,6 +115,7 @@ __all__ = [
     "clip",
     "e",
     "euler_gamma",
+    "fft",
     "inf",
     "linalg",
     "nan",
@@ -120,6 +124,7 @@ __all__ = [
     "packbits",
     "pi",
     "piecewise",
+    "polyfit",
     "select",
     "unpackbits",
 ]

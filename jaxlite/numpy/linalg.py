@@ -1,6 +1,6 @@
-"""``jaxlite.numpy.linalg``: norms and products of matrices. In: arrays. Out: arrays.
+"""``jaxlite.numpy.linalg``: NumPy's linear algebra. In: arrays. Out: arrays.
 
-Only what needs no decomposition; ``inv``, ``svd`` and their kin are not here yet.
+Here are norms, ranks and products; ``decompositions`` and ``solving`` have the rest.
 """
 
 from __future__ import annotations
@@ -14,8 +14,18 @@ import numpy as np
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.lax import elementwise, shapes
-from jaxlite.numpy import reductions, ufuncs
+from jaxlite.numpy import decompositions, logic, reductions, ufuncs
 from jaxlite.numpy.axes import canonical_axis
+from jaxlite.numpy.decompositions import (
+    cholesky,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    qr,
+    svd,
+    svdvals,
+)
 from jaxlite.numpy.diagonals import diagonal as general_diagonal
 from jaxlite.numpy.diagonals import trace as general_trace
 from jaxlite.numpy.einstein import einsum
@@ -24,6 +34,17 @@ from jaxlite.numpy.products import matmul, outer, tensordot, vecdot
 from jaxlite.numpy.promotion import as_operand, check_arraylike, promote_all_inexact
 from jaxlite.numpy.ranges import eye
 from jaxlite.numpy.rearrange import broadcast_to, matrix_transpose, moveaxis
+from jaxlite.numpy.selection import where
+from jaxlite.numpy.solving import (
+    det,
+    inv,
+    lstsq,
+    pinv,
+    slogdet,
+    solve,
+    tensorinv,
+    tensorsolve,
+)
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Value:
@@ -32,13 +53,12 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
     Args:
         x: ``T[*s]``; integers give floats.
         ord: of vectors: a number, inf, -inf (None is 2); of matrices: "fro" (None), 1, -1, inf,
-            -inf.
+            -inf, 2, -2 and "nuc" (largest, smallest and sum of the singular values).
         axis: one axis for vectors, two for matrices; None takes all of a vector or matrix.
         keepdims: leave the axes with length 1.
 
     Raises:
         ValueError: an order that does not exist, or more than two axes with an order.
-        NotImplementedError: 2, -2 and "nuc" of matrices, which need singular values.
 
     Example:
         >>> norm(np.float32([3, 4]))
@@ -104,10 +124,10 @@ def _matrix(x: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
     if ord is None or ord in ("f", "fro"):
         return _root(_squares(x), axes, keepdims)
     if ord in (2, -2, "nuc"):
-        raise NotImplementedError(
-            f"norm of order {ord!r} needs singular values, which jaxlite does not compute yet.\n"
-            '  Fix: ord="fro", 1 or inf need none.'
-        )
+        values = decompositions.svdvals(moveaxis(x, axes, (-2, -1)))
+        combine = {2: reductions.max, -2: reductions.min, "nuc": reductions.sum}[ord]
+        best = combine(values, -1)
+        return shapes.expand_dims(best, tuple(sorted(axes))) if keepdims else best
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(f"Invalid order '{ord}' for matrix norm.")
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
@@ -137,12 +157,76 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Value
     return norm(x, ord, (-2, -1), keepdims)
 
 
+def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Value:
+    """Return how many singular values of matrices are not zero: ``T[*b, m, n] -> int32[*b]``.
+
+    Args:
+        M: the matrices; of a vector or number, whether it is not zero.
+        rtol: values up to this count as zero (absolute, as in JAX); None: ``max(m, n)`` roundings
+            of the largest.
+        hermitian: the matrices are Hermitian.
+        tol: another name of ``rtol``.
+
+    Raises:
+        ValueError: both ``rtol`` and ``tol``.
+
+    Example:
+        >>> matrix_rank(np.float32([[1, 2], [2, 4]]))
+        Array(1, dtype=int32)
+    """
+    check_arraylike("jnp.linalg.matrix_rank", M)
+    if rtol is not None and tol is not None:
+        raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
+    (x,) = promote_all_inexact("jnp.linalg.matrix_rank", M)
+    if x.ndim < 2:
+        return reductions.any(ufuncs.not_equal(x, 0)).astype(np.int32)
+    values = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
+    tol = rtol if tol is None else tol
+    if tol is None:
+        tol = reductions.max(values, -1) * max(x.shape[-2:]) * dtypes.finfo(values.dtype).eps
+    limit = shapes.expand_dims(as_operand("matrix_rank", tol), (np.ndim(tol),))
+    return reductions.sum(ufuncs.greater(values, limit), -1, dtype=np.int32)
+
+
+def cond(x: Any, p: Any = None) -> Value:
+    """Return the condition number of matrices: norm times norm of the inverse.
+
+    Args:
+        x: ``T[*b, m, n]``; square unless ``p`` is None, 2 or -2.
+        p: the order of the norm; None is 2.
+
+    Raises:
+        ValueError: an empty or not square matrix, fewer than two axes, an unknown order.
+
+    Example:
+        >>> cond(np.float32([[4, 0], [0, 2]]))
+        Array(2., dtype=float32)
+    """
+    check_arraylike("jnp.linalg.cond", x)
+    (value,) = promote_all_inexact("jnp.linalg.cond", x)
+    what = "jnp.linalg.cond:"
+    if value.ndim < 2:
+        raise ValueError(f"{what} input array must be at least 2D; got arr.shape={value.shape}")
+    if value.size == 0:
+        raise ValueError(f"{what} input array must not be empty; got arr.shape={value.shape}")
+    if p is None or p in (2, -2):
+        values = decompositions.svdvals(value)
+        first, last = values[..., 0], values[..., -1]
+        return ufuncs.divide(last, first) if p == -2 else ufuncs.divide(first, last)
+    if value.shape[-1] != value.shape[-2]:
+        raise ValueError(f"{what} for p={p}, array must be square; got arr.shape={value.shape}")
+    out = ufuncs.multiply(norm(value, p, (-2, -1)), norm(inv(value), p, (-2, -1)))
+    # The inverse of a singular matrix may be NaN, although the matrix is not.
+    is_nan = reductions.any(logic.isnan(value), (-2, -1))
+    is_singular = logic.logical_and(logic.isnan(out), logic.logical_not(is_nan))
+    return where(is_singular, np.array(np.inf, out.dtype), out)
+
+
 def matrix_power(a: Any, n: int) -> Value:
-    """Return square matrices multiplied ``n`` times (by repeated squaring).
+    """Return square matrices multiplied ``n`` times (by repeated squaring), inverted if negative.
 
     Raises:
         TypeError: matrices that are not square.
-        NotImplementedError: a negative ``n``, which needs an inverse.
 
     Example:
         >>> matrix_power(np.array([[1, 1], [0, 1]]), 3)
@@ -155,7 +239,7 @@ def matrix_power(a: Any, n: int) -> Value:
         raise TypeError(f"Last 2 dimensions of the array must be square; got shape {x.shape}")
     n = operator.index(n)
     if n < 0:
-        raise NotImplementedError("matrix_power with a negative power needs an inverse.")
+        x, n = inv(x), -n
     if n == 0:
         return broadcast_to(eye(x.shape[-1], dtype=x.dtype), x.shape)
     out: Value | None = None
@@ -221,6 +305,8 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Value:
 
 
 __all__ = [
-    "cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "multi_dot",
-    "norm", "outer", "tensordot", "trace", "vecdot", "vector_norm",
+    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+    "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose",
+    "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
+    "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip

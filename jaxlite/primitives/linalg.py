@@ -2,7 +2,7 @@
 
 Derivatives: Giles, "Collected matrix derivative results" (2008), and Walter and Lehmann (2010) for
 QR. Each is linear in ``dA`` through products with the factors, so it transposes by the rules of
-``dot_general``.
+``dot_general``. Where an algorithm fails, the factors are NaN.
 """
 
 from __future__ import annotations
@@ -14,281 +14,404 @@ import numpy as np
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.language.avals import ShapedArray
-from jaxlite.language.primitive import ArrayModule, Dims, Primitive, TangentMaps, absent
+from jaxlite.language.primitive import TangentMaps, as_tuple
 from jaxlite.language.trace import get_aval
-from jaxlite.primitives.arithmetic import add, div, mul, neg, sub
-from jaxlite.primitives.comparison import eq, gt
-from jaxlite.primitives.complex import conj
+from jaxlite.primitives.argreduce import argmax
+from jaxlite.primitives.arithmetic import add, div, mul, sub
+from jaxlite.primitives.comparison import eq
+from jaxlite.primitives.complex import complex_, imag, real
 from jaxlite.primitives.convert import convert_element_type
-from jaxlite.primitives.dot import dot_general
-from jaxlite.primitives.families import (
-    INEXACT,
-    NOT_LINEAR,
-    accepts_text,
-    full_like,
-    is_accepted,
-    move_batch_dim,
-    quiet,
+from jaxlite.primitives.families import full_like, ops
+from jaxlite.primitives.linear_solve import linear_solve_p, lu, take_rows, triangular_solve
+from jaxlite.primitives.matrices import (
+    MatrixPrimitive,
+    adjoint,
+    block,
+    check_square,
+    diagonal,
+    dot,
+    identity_like,
+    is_complex,
+    keep,
+    lapack,
+    like_columns,
+    like_rows,
+    lower_triangle,
+    on_diagonal,
+    rows_and_columns,
+    swapped,
 )
 from jaxlite.primitives.select import select_n
-from jaxlite.primitives.shape import broadcast_in_dim, broadcasted_iota, transpose
 
 
-class Factorisation(Primitive):
-    """A function of matrices on the last two axes, mapped over the others."""
-
-    barrier_reason = "extern"
-    transpose = NOT_LINEAR
-    is_square: bool = True
-
-    def abstract_eval(self, x: ShapedArray, **params: Any) -> Any:
-        if not is_accepted(INEXACT, x.dtype):
-            raise TypeError(accepts_text(self.name, INEXACT, x.dtype, None))
-        if x.ndim < 2:
-            raise ValueError(f"Argument to {self.name} must have ndim >= 2, got shape {x.shape}")
-        if self.is_square and x.shape[-1] != x.shape[-2]:
-            raise ValueError(
-                f"Argument to {self.name} must have shape [..., n, n], got shape {x.shape}"
-            )
-        if x.dtype.name not in ("float32", "float64", "complex64", "complex128"):
-            raise NotImplementedError(f"Unsupported dtype {dtypes.name_of(x.dtype)}.")
-        return self.results(x, **params)
-
-    def results(self, x: ShapedArray, **params: Any) -> Any:
-        """Return the aval(s) of the factors."""
-        raise NotImplementedError(self.name)
-
-    def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
-        (x,), (dim,) = args, dims
-        assert dim is not None
-        outs = self.bind_all(move_batch_dim(x, dim, 0), **params)
-        return (outs[0], 0) if len(outs) == 1 else (outs, (0,) * len(outs))
+def _by_numpy(function: Any, *args: Any) -> tuple[Any, ...] | None:
+    """Return the results of a stacked NumPy function, None where it raises LinAlgError."""
+    try:
+        out = function(*args)
+        return tuple(out) if isinstance(out, tuple) else (out,)
+    except np.linalg.LinAlgError:
+        return None
 
 
-# --- products of matrices ---
+def _real_diagonal(x: Value) -> Value:
+    out = diagonal(x)
+    return real(out) if is_complex(x) else out
 
 
-def _dot(x: Value, y: Value) -> Value:
-    """Return ``x @ y`` over equal leading axes."""
-    ndim = get_aval(x).ndim
-    batch = tuple(range(ndim - 2))
-    return dot_general(
-        x, y, (((ndim - 1,), (ndim - 2,)), (batch, batch)), preferred_element_type=get_aval(x).dtype
-    )
-
-
-def _adjoint(x: Value) -> Value:
-    """Return the conjugate transpose."""
-    aval = get_aval(x)
-    swapped = transpose(x, (*range(aval.ndim - 2), aval.ndim - 1, aval.ndim - 2))
-    return conj(swapped) if dtypes.kind_of(aval.dtype) == "c" else swapped
-
-
-def _like_rows(v: Value, like: Value) -> Value:
-    """Return ``T[*b, n]`` repeated as the rows of ``like``, in its dtype: ``T[*b, m, n]``."""
-    aval = get_aval(like)
-    kept = (*range(aval.ndim - 2), aval.ndim - 1)
-    return broadcast_in_dim(convert_element_type(v, aval.dtype), aval.shape, kept)
-
-
-def _like_columns(v: Value, like: Value) -> Value:
-    """Return ``T[*b, m]`` repeated as the columns of ``like``."""
-    aval = get_aval(like)
-    kept = tuple(range(aval.ndim - 1))
-    return broadcast_in_dim(convert_element_type(v, aval.dtype), aval.shape, kept)
-
-
-def _rows_minus_columns(like: Value) -> tuple[Value, Value]:
-    """Return the row and the column numbers of each element."""
-    aval = get_aval(like)
-    rows = broadcasted_iota(np.int32, aval.shape, aval.ndim - 2)
-    return rows, broadcasted_iota(np.int32, aval.shape, aval.ndim - 1)
-
-
-def _strictly_lower(x: Value) -> Value:
-    rows, columns = _rows_minus_columns(x)
-    return select_n(gt(rows, columns), full_like(x, 0), x)
-
-
-def _lower_half_diagonal(x: Value) -> Value:
-    """Return the lower triangle with half of the diagonal."""
-    rows, columns = _rows_minus_columns(x)
-    half = select_n(eq(rows, columns), full_like(x, 0), mul(x, full_like(x, 0.5)))
-    return add(_strictly_lower(x), half)
-
-
-def _diagonal_matrix(x: Value) -> Value:
-    rows, columns = _rows_minus_columns(x)
-    return select_n(eq(rows, columns), full_like(x, 0), x)
-
-
-def _diagonal(x: Value) -> Value:
-    """Return the real diagonal of square matrices as vectors."""
-    aval = get_aval(x)
-    ones = broadcast_in_dim(aval.dtype.type(1), (*aval.shape[:-2], aval.shape[-1]), ())
-    batch = tuple(range(aval.ndim - 2))
-    out = dot_general(
-        _diagonal_matrix(x),
-        ones,
-        (((aval.ndim - 1,), (aval.ndim - 2,)), (batch, batch)),
-        preferred_element_type=aval.dtype,
-    )
-    return convert_element_type(out, dtypes.to_real_dtype(aval.dtype))
-
-
-# --- the factorisations ---
-
-
-class Inverse(Factorisation):
-    """Inverse matrix; NaN if singular. Used by the derivatives of the others."""
-
-    name = "inv"
-
-    def results(self, x: ShapedArray, **params: Any) -> ShapedArray:
-        return ShapedArray(x.shape, x.dtype)
-
-    @quiet
-    def impl(self, xp: ArrayModule, x: Any) -> Any:
-        try:
-            return xp.linalg.inv(x)
-        except np.linalg.LinAlgError:
-            return _one_by_one(xp.linalg.inv, x)
-
-    def jvp(self, out: Value, x: Value) -> TangentMaps:
-        # d(A^-1) = -A^-1 dA A^-1
-        return (lambda t: neg(_dot(_dot(out, t), out)),)
-
-
-def _one_by_one(function: Any, x: Any) -> Any:
-    """Apply ``function`` to each matrix, giving NaN where it fails."""
-    out = np.full(x.shape, np.nan, x.dtype)
-    for i in np.ndindex(x.shape[:-2]):
-        try:
-            out[i] = function(x[i])
-        except np.linalg.LinAlgError:
-            continue
-    return out
-
-
-class Cholesky(Factorisation):
+class Cholesky(MatrixPrimitive):
     """Lower triangular L with ``L @ L.H = x``; NaN if x is not positive definite."""
 
     name = "cholesky"
 
-    def results(self, x: ShapedArray, **params: Any) -> ShapedArray:
+    def results(self, x: Any, **params: Any) -> ShapedArray:
+        check_square(x, "The input to cholesky must be a square matrix. Got shape {shape}.")
         return ShapedArray(x.shape, x.dtype)
 
-    @quiet
-    def impl(self, xp: ArrayModule, x: Any) -> Any:
-        try:
-            return xp.linalg.cholesky(x)
-        except np.linalg.LinAlgError:
-            return xp.tril(_one_by_one(xp.linalg.cholesky, x))
+    def all_at_once(self, arrays: Any, avals: Any, **params: Any) -> tuple[Any, ...] | None:
+        return _by_numpy(np.linalg.cholesky, *arrays)
+
+    def one(self, x: Any) -> Any:
+        found = _by_numpy(np.linalg.cholesky, x)
+        return np.tril(np.full_like(x, np.nan)) if found is None else found
 
     def jvp(self, out: Value, x: Value) -> TangentMaps:
         # dL = L Phi(L^-1 dA L^-H), Phi: the lower triangle with half of the diagonal.
-        inverse = inv_p.bind(out)
-        inverse_h = _adjoint(inverse)
-        return (lambda t: _dot(out, _lower_half_diagonal(_dot(_dot(inverse, t), inverse_h))),)
+        def tangent(t: Value) -> Value:
+            inner = triangular_solve(out, t, lower=True, transpose_a=True, conjugate_a=True)
+            inner = triangular_solve(out, inner, lower=True, left_side=True)
+            half = select_n(on_diagonal(inner), full_like(inner, 1), full_like(inner, 0.5))
+            return dot(out, mul(lower_triangle(inner), half))
+
+        return (tangent,)
 
 
-class Eigh(Factorisation):
+class Eigh(MatrixPrimitive):
     """Eigenvectors (columns) and ascending eigenvalues of a Hermitian matrix."""
 
     name = "eigh"
 
-    def results(self, x: ShapedArray, **params: Any) -> tuple[ShapedArray, ShapedArray]:
+    def results(self, x: Any, *, subset_by_index: Any, **params: Any) -> Any:
+        check_square(x, "Argument to symmetric eigendecomposition must have shape [..., n, n], "
+                        "got shape {shape}")  # fmt: skip
+        if subset_by_index not in (None, (0, x.shape[-1])):
+            raise NotImplementedError("subset_by_index not supported on CPU and GPU")
         values = ShapedArray(x.shape[:-1], dtypes.to_real_dtype(x.dtype))
         return ShapedArray(x.shape, x.dtype), values
 
-    @quiet
-    def impl(self, xp: ArrayModule, x: Any, *, lower: bool, **params: Any) -> Any:
-        values, vectors = xp.linalg.eigh(x, "L" if lower else "U")
-        return vectors, values
+    def one(self, x: Any, *, lower: bool, **params: Any) -> Any:
+        if x.size == 0:
+            return x, np.zeros(0, dtypes.to_real_dtype(x.dtype))
+        values, vectors, info = lapack("syevd", x.dtype)(x, lower=int(lower))
+        return (vectors, values) if info == 0 else None
 
     def jvp(self, out: Any, x: Value, **params: Any) -> TangentMaps:
         # dw = diag(V.H dA V);  dV = V (F * (V.H dA V)), F[i, j] = 1 / (w[j] - w[i]), 0 on the
         # diagonal.
         vectors, values = out
-        vectors_h = _adjoint(vectors)
-        rows, columns = _rows_minus_columns(vectors)
-        gaps = sub(_like_rows(values, vectors), _like_columns(values, vectors))
-        on_diagonal = eq(rows, columns)
-        one = full_like(vectors, 1)
-        inverse_gaps = div(one, select_n(on_diagonal, gaps, one))
-        factor = select_n(on_diagonal, inverse_gaps, full_like(vectors, 0))
+        vectors_h = adjoint(vectors)
+        factor = _inverse_gaps(
+            sub(like_rows(values, vectors), like_columns(values, vectors)), on_diagonal(vectors)
+        )
 
         def tangent(t: Value) -> tuple[Value, Value]:
-            turned = _dot(_dot(vectors_h, t), vectors)
-            return _dot(vectors, mul(factor, turned)), _diagonal(turned)
+            turned = dot(dot(vectors_h, t), vectors)
+            return dot(vectors, mul(factor, turned)), _real_diagonal(turned)
 
         return (tangent,)
 
 
-class QR(Factorisation):
-    """Unitary Q and upper triangular R with ``Q @ R = x``."""
+def _inverse_gaps(gaps: Value, excluded: Value) -> Value:
+    """Return ``1 / gaps``, 0 where ``excluded``."""
+    one = full_like(gaps, 1)
+    return select_n(excluded, div(one, select_n(excluded, gaps, one)), full_like(gaps, 0))
+
+
+class Eig(MatrixPrimitive):
+    """Complex eigenvalues, left and right eigenvectors (columns) of any square matrix."""
+
+    name = "eig"
+
+    def results(self, x: Any, **params: Any) -> Any:
+        check_square(x, "The input to eig must be a square matrix. Got shape {shape}.")
+        dtype = dtypes.to_complex_dtype(x.dtype)
+        n_vectors = _sides(params).count(True)
+        values = ShapedArray(x.shape[:-1], dtype)
+        return (values, *[ShapedArray(x.shape, dtype)] * n_vectors)
+
+    def one(self, x: Any, **params: Any) -> Any:
+        left, right = _sides(params)
+        n = len(x)
+        if n == 0:
+            return (x[0:0].reshape(0), *[x] * (left + right))
+        out = lapack("geev", x.dtype)(x, compute_vl=left, compute_vr=right, lwork=34 * n)
+        *values, vl, vr, info = out
+        if info != 0:
+            return None
+        w = values[0] if len(values) == 1 else values[0] + 1j * values[1]
+        if len(values) == 2:
+            vl, vr = (_paired(v, values[1]) if v.size else v for v in (vl, vr))
+        return (w, *[v for v, wanted in ((vl, left), (vr, right)) if wanted])
+
+    def jvp(self, out: Any, x: Value, **params: Any) -> TangentMaps:
+        left, right = _sides(params)
+        if left or (right and not params["enable_eigvec_derivs"]):
+            raise NotImplementedError(
+                "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the "
+                "input that JAX cannot check (see the enable_eigvec_derivs argument to "
+                "jax.lax.linalg.eig).\n"
+                "  Fix: differentiate the eigenvalues alone, or pass enable_eigvec_derivs=True "
+                "and compute_left_eigenvectors=False to lax.linalg.eig."
+            )
+        values, *found = as_tuple(out)
+        if found:
+            vectors = found[0]
+        else:
+            vectors = eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True)[1]
+        factors, _, permutation = lu(vectors)
+
+        def turned(t: Value) -> Value:
+            # V^-1 dA V
+            product = dot(convert_element_type(t, get_aval(vectors).dtype), vectors)
+            return linear_solve_p.bind(vectors, factors, permutation, product, transpose_a=False)
+
+        if not right:
+            return (lambda t: diagonal(turned(t)),)
+        gaps = sub(like_rows(values, vectors), like_columns(values, vectors))
+        factor = _inverse_gaps(gaps, on_diagonal(vectors))
+
+        vectors_h, anchor = adjoint(vectors), _anchor(vectors)
+        anchored = _sum_over_rows(real(keep(anchor, vectors)))
+
+        def tangent(t: Value) -> tuple[Value, Value]:
+            # dV = V (F * V^-1 dA V), minus what would change the length of a column (1) or the
+            # phase of its largest element (0).
+            inner = turned(t)
+            free = dot(vectors, mul(factor, inner))
+            along = real(diagonal(dot(vectors_h, free)))
+            phase = div(_sum_over_rows(imag(keep(anchor, free))), anchored)
+            drift = like_rows(complex_(along, phase), vectors)
+            return diagonal(inner), sub(free, mul(vectors, drift))
+
+        return (tangent,)
+
+
+def _sum_over_rows(x: Value) -> Value:
+    """Return the sum of each column: ``T[*b, m, n] -> T[*b, n]``."""
+    return ops.reduce_sum(x, (get_aval(x).ndim - 2,))
+
+
+def _anchor(vectors: Value) -> Value:
+    """Return where the largest element of each column is, the one that LAPACK makes real."""
+    rows, _ = rows_and_columns(vectors)
+    sizes = ops.abs(vectors)
+    largest = argmax(sizes, get_aval(sizes).ndim - 2, np.int32)
+    return eq(rows, like_rows(largest, rows))
+
+
+def _sides(params: dict[str, Any]) -> tuple[bool, bool]:
+    return params["compute_left_eigenvectors"], params["compute_right_eigenvectors"]
+
+
+def _paired(v: Any, imaginary: Any) -> Any:
+    """Return complex eigenvectors: LAPACK keeps a conjugate pair as real and imaginary part."""
+    out = v.astype(np.result_type(v.dtype, np.complex64))
+    first = np.flatnonzero(imaginary > 0)
+    out[:, first] = v[:, first] + 1j * v[:, first + 1]
+    out[:, first + 1] = out[:, first].conj()
+    return out
+
+
+class QR(MatrixPrimitive):
+    """Unitary Q and upper triangular R with ``Q @ R = x`` (``x[:, p]`` if pivoting)."""
 
     name = "qr"
-    is_square = False
 
-    def results(self, x: ShapedArray, **params: Any) -> tuple[ShapedArray, ShapedArray]:
+    def results(self, x: Any, *, full_matrices: bool, pivoting: bool, **params: Any) -> Any:
         *batch, m, n = x.shape
-        k = m if params["full_matrices"] else min(m, n)
-        return ShapedArray((*batch, m, k), x.dtype), ShapedArray((*batch, k, n), x.dtype)
+        k = m if full_matrices else min(m, n)
+        out = ShapedArray((*batch, m, k), x.dtype), ShapedArray((*batch, k, n), x.dtype)
+        return (*out, ShapedArray((*batch, n), np.dtype(np.int32))) if pivoting else out
 
-    @quiet
-    def impl(self, xp: ArrayModule, x: Any, *, full_matrices: bool, **params: Any) -> Any:
-        return tuple(xp.linalg.qr(x, "complete" if full_matrices else "reduced"))
+    def one(self, x: Any, *, full_matrices: bool, pivoting: bool, **params: Any) -> Any:
+        m, n = x.shape
+        k = m if full_matrices else min(m, n)
+        if x.size == 0:
+            out = np.eye(m, k, dtype=x.dtype), np.zeros((k, n), x.dtype)
+            return (*out, np.arange(n, dtype=np.int32)) if pivoting else out
+        if pivoting:
+            packed, places, taus, *_ = lapack("geqp3", x.dtype)(x)
+        else:
+            packed, taus, *_ = lapack("geqrf", x.dtype)(x, lwork=64 * n)
+        reflectors = np.zeros((m, k), x.dtype)
+        reflectors[:, : min(m, n)] = packed[:, : min(m, n)]
+        q = lapack("orgqr", x.dtype)(reflectors, taus, lwork=64 * k)[0]
+        out = q, np.triu(packed[:k])
+        return (*out, places - 1) if pivoting else out
 
-    def jvp(self, out: Any, x: Value, *, full_matrices: bool, **params: Any) -> TangentMaps:
-        q, r = out
-        *_, m, n = get_aval(x).shape
-        if m < n or (full_matrices and m != n):
-            raise NotImplementedError(
-                "Unimplemented case of QR decomposition derivative: "
-                "it exists for full_matrices=False and at least as many rows as columns."
-            )
-        r_inverse, q_h = inv_p.bind(r), _adjoint(q)
+    def jvp(self, out: Any, x: Value, *, full_matrices: bool, pivoting: bool, **_: Any) -> Any:
+        m, n = get_aval(x).shape[-2:]
+        whole, k = out[0], min(m, n)
+        q, r = block(whole, slice(m), slice(k)), block(out[1], slice(k), slice(n))
+        square, q_h = block(r, slice(k), slice(k)), adjoint(q)
+        complete = _completion(whole, q) if full_matrices and m > n else None
 
-        def tangent(t: Value) -> tuple[Value, Value]:
+        def tangent(t: Value) -> tuple[Value, ...]:
             # With M = Q.H dA R^-1:  dQ = Q (W - M) + dA R^-1,  dR = (M - W) R,  W antihermitian.
-            scaled = _dot(t, r_inverse)
-            inner = _dot(q_h, scaled)
-            lower = _strictly_lower(inner)
-            turn = sub(lower, _adjoint(lower))
-            if dtypes.kind_of(get_aval(t).dtype) == "c":
-                diagonal = _diagonal_matrix(inner)
-                half = full_like(diagonal, 0.5)
-                turn = add(turn, mul(sub(diagonal, _adjoint(diagonal)), half))
-            return add(_dot(q, sub(turn, inner)), scaled), _dot(sub(inner, turn), r)
+            # Columns beyond the square part of R follow from dA = dQ R + Q dR.
+            t = swapped(take_rows(swapped(t), out[2])) if pivoting else t
+            scaled = triangular_solve(square, block(t, slice(m), slice(k)))
+            inner = dot(q_h, scaled)
+            lower = lower_triangle(inner, True)
+            turn = sub(lower, adjoint(lower))
+            if is_complex(t):
+                half = select_n(on_diagonal(inner), full_like(inner, 0), full_like(inner, 0.5))
+                turn = add(turn, mul(sub(inner, adjoint(inner)), half))
+            d_q = add(dot(q, sub(turn, inner)), scaled)
+            d_r = dot(sub(inner, turn), square) if m >= n else dot(q_h, sub(t, dot(d_q, r)))
+            if complete is not None:
+                d_q, d_r = complete(d_q), _zero_rows(d_r, m - n)
+            return (d_q, d_r, None) if pivoting else (d_q, d_r)
 
         return (tangent,)
 
 
-class SVD(Factorisation):
+def _zero_rows(x: Value, count: int) -> Value:
+    aval = get_aval(x)
+    config = (*[(0, 0, 0)] * (aval.ndim - 2), (0, count, 0), (0, 0, 0))
+    return ops.pad(x, aval.dtype.type(0), config)
+
+
+def _completion(whole: Value, q: Value) -> Any:
+    """Return the map from the tangent of the first columns of a square Q to that of all.
+
+    Householder's Q is ``I - V T V.H``. With Q's first columns split into Q1 (square) and Q2, the
+    last columns are ``E + [Q1 - I; Q2] W.H`` where ``W (Q1 - I) = Q2``.
+    """
+    m, n = get_aval(q).shape[-2:]
+    top, bottom = block(q, slice(n), slice(n)), block(q, slice(n, m), slice(n))
+    reflected = sub(top, identity_like(top))
+    factors, _, permutation = lu(reflected)
+
+    def divided(x: Value) -> Value:
+        """Return ``x (Q1 - I)^-1``."""
+        out = linear_solve_p.bind(reflected, factors, permutation, swapped(x), transpose_a=True)
+        return swapped(out)
+
+    rest = divided(bottom)
+    columns = ops.concatenate((reflected, bottom), get_aval(q).ndim - 2)
+    rest_h = adjoint(rest)
+
+    def complete(t: Value) -> Value:
+        d_top, d_bottom = block(t, slice(n), slice(n)), block(t, slice(n, m), slice(n))
+        d_rest = divided(sub(d_bottom, dot(rest, d_top)))
+        last = add(dot(t, rest_h), dot(columns, adjoint(d_rest)))
+        return ops.concatenate((t, last), get_aval(t).ndim - 1)
+
+    return complete
+
+
+class SVD(MatrixPrimitive):
     """Singular values (descending) and vectors: ``(s, U, V.H)`` with ``U @ diag(s) @ V.H = x``."""
 
     name = "svd"
-    is_square = False
-    jvp = absent("Differentiation rule", "take eigh of the Hermitian product instead")
 
-    def results(self, x: ShapedArray, **params: Any) -> Any:
+    def results(
+        self, x: Any, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any, **params: Any
+    ) -> Any:
         *batch, m, n = x.shape
         k = min(m, n)
-        rows, columns = (m, n) if params["full_matrices"] else (k, k)
+        if subset_by_index not in (None, (0, k)):
+            if full_matrices and compute_uv:
+                raise ValueError("full_matrices and subset_by_index cannot both be set")
+            raise NotImplementedError("subset_by_index not implemented for CPU and GPU")
+        values = ShapedArray((*batch, k), dtypes.to_real_dtype(x.dtype))
+        if not compute_uv:
+            return values
+        rows, columns = (m, n) if full_matrices else (k, k)
         return (
-            ShapedArray((*batch, k), dtypes.to_real_dtype(x.dtype)),
+            values,
             ShapedArray((*batch, m, rows), x.dtype),
             ShapedArray((*batch, columns, n), x.dtype),
         )
 
-    @quiet
-    def impl(self, xp: ArrayModule, x: Any, *, full_matrices: bool, **params: Any) -> Any:
-        u, s, vh = xp.linalg.svd(x, full_matrices)
-        return s, u, vh
+    def one(self, x: Any, *, full_matrices: bool, compute_uv: bool, **params: Any) -> Any:
+        m, n = x.shape
+        k = min(m, n)
+        if k == 0:
+            rows, columns = (m, n) if full_matrices else (0, 0)
+            unit = np.eye(m, rows, dtype=x.dtype), np.eye(columns, n, dtype=x.dtype)
+            s = np.zeros(0, dtypes.to_real_dtype(x.dtype))
+            return (s, *unit) if compute_uv else s
+        # More than the least workspace, for the routines that work on blocks of columns.
+        work = 4 * k * k + 16 * k + 1024 + 64 * (m + n)
+        u, s, vh, info = lapack("gesdd", x.dtype)(
+            x, compute_uv=int(compute_uv), full_matrices=int(full_matrices), lwork=work
+        )
+        if info != 0 or not np.isfinite(x).all():
+            return None
+        return (s, u, vh) if compute_uv else s
+
+    def jvp(self, out: Any, x: Value, **params: Any) -> TangentMaps:
+        m, n = get_aval(x).shape[-2:]
+        if not params["compute_uv"]:
+            _, u, vh = svd(x, False)
+        elif params["full_matrices"] and m != n:
+            raise NotImplementedError(
+                "Singular value decomposition JVP not implemented for full matrices.\n"
+                "  Fix: full_matrices=False."
+            )
+        else:
+            u, vh = out[1:]
+        u_h, v = adjoint(u), adjoint(vh)
+        if not params["compute_uv"]:
+            return (lambda t: _real_diagonal(dot(dot(u_h, t), v)),)
+        return (_SingularTangent(out[0], u, u_h, v, vh),)
 
 
-inv_p, cholesky_p, eigh_p, qr_p, svd_p = Inverse(), Cholesky(), Eigh(), QR(), SVD()
+class _SingularTangent:
+    """The linear map from dA to (ds, dU, dV.H).
+
+    With M = U.H dA V, ds = diag(M). dU = U (F * (M s + (M s).H)) + U D + the part of dA V / s
+    outside the columns of U, likewise dV. F[i, j] = 1 / (s[j]^2 - s[i]^2). D, half of the
+    antihermitian diagonal of M over s, is the free phase, given to U.
+    """
+
+    def __init__(self, s: Value, u: Value, u_h: Value, v: Value, vh: Value) -> None:
+        self.u, self.u_h, self.v, self.vh = u, u_h, v, vh
+        self.m, self.n = get_aval(u).shape[-2], get_aval(v).shape[-2]
+        square = dot(u_h, u)
+        rows, columns = like_rows(s, square), like_columns(s, square)
+        self.rows, self.columns = rows, columns
+        gaps = mul(add(rows, columns), sub(rows, columns))
+        self.factor = _inverse_gaps(gaps, on_diagonal(square))
+        zero = eq(s, full_like(s, 0))
+        inverse = _inverse_gaps(s, zero)
+        phase = like_rows(inverse, square)
+        self.phase = select_n(on_diagonal(square), full_like(phase, 0), phase)
+        self.safe = select_n(zero, s, full_like(s, 1))
+        self.inverse = inverse
+
+    def __call__(self, t: Value) -> tuple[Value, Value, Value]:
+        u, v = self.u, self.v
+        inner = dot(dot(self.u_h, t), v)
+        left, right = mul(inner, self.rows), mul(self.columns, inner)
+        turn = mul(self.factor, add(left, adjoint(left)))
+        half = full_like(inner, 0.5)
+        turn = add(turn, mul(mul(sub(inner, adjoint(inner)), half), self.phase))
+        d_u = dot(u, turn)
+        d_v = dot(v, mul(self.factor, add(right, adjoint(right))))
+        if self.m > self.n:
+            d_u = add(d_u, self._outside(dot(t, v), u, self.u_h))
+        if self.n > self.m:
+            d_v = add(d_v, self._outside(dot(adjoint(t), u), v, self.vh))
+        return _real_diagonal(inner), d_u, adjoint(d_v)
+
+    def _outside(self, moved: Value, basis: Value, basis_h: Value) -> Value:
+        rest = sub(moved, dot(basis, dot(basis_h, moved)))
+        return div(rest, like_rows(self.safe, rest))
+
+
+cholesky_p, eigh_p, eig_p, qr_p, svd_p = Cholesky(), Eigh(), Eig(), QR(), SVD()
 
 
 def cholesky(x: Value) -> Value:
@@ -296,12 +419,31 @@ def cholesky(x: Value) -> Value:
     return cholesky_p.bind(x)
 
 
-def eigh(x: Value) -> tuple[Value, Value]:
+def eigh(x: Value, lower: bool = True) -> tuple[Value, Value]:
     """Return (vectors, values) of Hermitian matrices: ``T[*b, n, n] -> T[*b, n, n], R[*b, n]``."""
     vectors, values = eigh_p.bind_all(
-        x, algorithm=None, lower=True, sort_eigenvalues=True, subset_by_index=None
+        x, algorithm=None, lower=lower, sort_eigenvalues=True, subset_by_index=None
     )
     return vectors, values
+
+
+def eig(
+    x: Value,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+) -> list[Value]:
+    """Return eigenvalues and the wanted vectors: ``T[*b, n, n] -> C[*b, n], C[*b, n, n], ...``."""
+    return list(
+        eig_p.bind_all(
+            x,
+            compute_left_eigenvectors=compute_left_eigenvectors,
+            compute_right_eigenvectors=compute_right_eigenvectors,
+            enable_eigvec_derivs=enable_eigvec_derivs,
+            implementation=None,
+        )
+    )
 
 
 def qr(x: Value, full_matrices: bool = False) -> tuple[Value, Value]:
@@ -318,6 +460,14 @@ def svd(x: Value, full_matrices: bool = True) -> tuple[Value, Value, Value]:
     return s, u, vh
 
 
+def svdvals(x: Value) -> Value:
+    """Return the singular values, descending: ``T[*b, m, n] -> R[*b, min(m, n)]``."""
+    return svd_p.bind(
+        x, algorithm=None, compute_uv=False, full_matrices=False, subset_by_index=None
+    )
+
+
 __all__ = [
-    "cholesky", "cholesky_p", "eigh", "eigh_p", "inv_p", "qr", "qr_p", "svd", "svd_p",
+    "cholesky", "cholesky_p", "eig", "eig_p", "eigh", "eigh_p", "qr", "qr_p", "svd", "svd_p",
+    "svdvals",
 ]  # fmt: skip

@@ -79,13 +79,11 @@ def test_failures_are_nan():
 
 
 def test_mistakes():
-    with pytest.raises(ValueError, match=r"must have shape \[\.\.\., n, n\]"):
+    with pytest.raises(ValueError, match="must be a square matrix"):
         linalg.cholesky(array(TALL))
-    with pytest.raises(ValueError, match="ndim >= 2"):
+    with pytest.raises(TypeError, match="Input 0 to qr must have rank at least 2"):
         linalg.qr(array(TALL[0, 0]))
     with pytest.raises(TypeError, match="does not accept dtype int32"):
         linalg.qr(array(TALL.astype(np.int32)))
     with pytest.raises(NotImplementedError, match="float16"):
         linalg.qr(array(TALL.astype(np.float16)))
-    with pytest.raises(NotImplementedError, match="full_matrices=False"):
-        jl.grad(lambda x: linalg.qr(x)[1].sum())(array(TALL.transpose(0, 2, 1)))
