@@ -43,7 +43,7 @@ class JaxliteMagics(Magics):
         run = self.session.run(cell, names, namespace, dry=options.dry, stale=options.stale)
         if not options.dry:
             namespace.update(run.outputs)  # all or nothing: nothing above has assigned
-            self.notices.assigned(run.outputs, self.shell.execution_count)
+            self.notices.cell_assigned(run.outputs)
         if options.name:
             namespace[options.name] = cell_function(run)
         if not options.quiet:

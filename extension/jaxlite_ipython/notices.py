@@ -2,22 +2,22 @@
 
 Out: one line each on stderr, once per cause.
 
-Before a cell runs its source is looked at (JL101, JL102); at each call of a jitted function the
-identity of what it captured is compared, and once per executed cell the contents (JL201 to JL203).
+Before a cell runs its source is looked at (JL101 to JL111), after it once more with the values of
+the names it has assigned; at each call of a jitted function the identity of what it captured is
+compared, and once per executed cell the contents (JL201 to JL204).
 """
 
 from __future__ import annotations
 
-import ast
 import sys
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jaxlite.diagnose.captured import MISSING, short_value
-from jaxlite.diagnose.cell_names import names_of
+from jaxlite.diagnose.captured import MISSING, CapturedValue, short_value
+from jaxlite.diagnose.cell_history import CellHistory
 from jaxlite.diagnose.hooks import Runner, add_runner_hook, remove_runner_hook
-from jaxlite.diagnose.lint import lint_cell
+from jaxlite.diagnose.lint import LintMessage, lint_cell
 from jaxlite.diagnose.stale import StaleNotice, StaleWatch
 
 __all__ = ["Notices"]
@@ -29,11 +29,13 @@ class Notices:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.ignored: set[str] = set()
+        self.history = CellHistory()
         self._said: set[tuple[str, str, str, str]] = set()
-        self._cells: dict[str, tuple[int, int]] = {}
         self._watch = StaleWatch(self._stale)
         self._entries: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._functions: dict[int, Any] = {}
+        self._called: set[int] = set()
+        self._cell_outputs: Iterable[str] | None = None
 
     def start(self) -> None:
         """Listen to cells and calls."""
@@ -52,12 +54,17 @@ class Notices:
     # --- cells ---
 
     def _before_cell(self, info: Any) -> None:
+        self._cell_outputs = None
+        self._called.clear()
+        self.history.delete(deleted_cells(self.shell))
         source = info.raw_cell or ""
-        if source.lstrip().startswith("%%"):
-            return
-        source = self._python(source)
-        for message in lint_cell(source, self.shell.user_ns, self._cells):
-            self.say(message.code, message.function, message.name, str(message), message.text)
+        if "jit" in source and not source.lstrip().startswith("%%"):
+            self.lint(lint_cell(self._python(source), self.shell.user_ns, self.history))
+
+    def lint(self, messages: Iterable[LintMessage]) -> None:
+        """Say what the rules have found."""
+        for m in messages:
+            self.say(m.code, m.function, m.name, str(m), "")
 
     def _python(self, source: str) -> str:
         """Return the cell with IPython's own syntax turned into Python, so that it parses."""
@@ -67,41 +74,61 @@ class Notices:
             return ""
 
     def _after_cell(self, result: Any) -> None:
-        source = self._python(getattr(result.info, "raw_cell", "") or "")
-        try:
-            binds = names_of(ast.parse(source)).binds
-        except SyntaxError:
-            binds = {}
+        raw = getattr(result.info, "raw_cell", "") or ""
+        is_jit_cell = self._cell_outputs is not None
+        # The body of a %%jit cell is Python below its first line.
+        source = raw.partition("\n")[2] if is_jit_cell else self._python(raw)
         count = result.execution_count or self.shell.execution_count
-        self.assigned(binds, count)
+        cell_id = getattr(result.info, "cell_id", None)
+        self.history.record(
+            source, count, cell_id, self._cell_outputs, succeeded=bool(result.success)
+        )
+        if result.success and "jit" in raw and not raw.lstrip().startswith("%%"):
+            found = lint_cell(source, self.shell.user_ns, self.history, has_run=True)
+            self.lint(found)
         for key, entry in list(self._entries.items()):
             function = self._functions[key]()
             if function is not None:
                 self._watch.check_contents(function, entry)
+                if key in self._called:
+                    self.check_sources((v.path for v in entry.captured), f"{entry.name} uses")
 
-    def assigned(self, names: Iterable[str], cell: int) -> None:
-        """Remember which cell assigned ``names``."""
-        for name in names:
-            times = self._cells.get(name, (0, 0))[1]
-            self._cells[name] = (cell, times + 1)
+    def cell_assigned(self, names: Iterable[str]) -> None:
+        """Take in what the ``%%jit`` cell that is running has assigned."""
+        self._cell_outputs = tuple(names)
+
+    def check_sources(self, paths: Iterable[str], what: str) -> None:
+        """Say JL204 for names whose cell has been edited since it assigned them."""
+        for path in paths:
+            name = path.partition(".")[0]
+            cell = self.history.edited(name)
+            if cell is not None:
+                text = (
+                    f"JL204 {what} {name} from cell {cell}, which has been edited since. "
+                    f"Re-run cell {cell}."
+                )
+                self.say("JL204", what, name, text, str(cell))
 
     # --- calls ---
 
     def _remember(self, function: Any, entry: Any, run: Runner) -> Runner:
-        if entry.captured:
-            self._entries[id(entry)] = entry
-            self._functions[id(entry)] = weakref.ref(function)
-        return run
+        if not entry.captured:
+            return run
+        key = id(entry)
+        self._entries[key] = entry
+        self._functions[key] = weakref.ref(function)
+        called = self._called
+
+        def noted(args: Any) -> Any:
+            called.add(key)
+            return run(args)
+
+        return noted
 
     def _stale(self, notice: StaleNotice) -> None:
         value = notice.change.value
-        cell = self._cells.get(value.path.split(".")[0])
-        text = str(notice)
-        if cell is not None and notice.code == "JL202":
-            text = text.replace(
-                f"now {notice.change.new})", f"now {notice.change.new}, set in cell {cell[0]})"
-            )
-        self.say(notice.code, notice.function, value.path, text, notice.change.new)
+        cell = self.history.number(value.path.partition(".")[0])
+        self.say(notice.code, notice.function, value.path, notice.text(cell), notice.change.new)
 
     # --- saying ---
 
@@ -113,20 +140,50 @@ class Notices:
         self._said.add(key)
         print(text, file=sys.stderr)
 
-    def table(self) -> str:
-        """Return what jitted functions captured, as a table."""
-        rows = [("name", "kind", "assigned in", "now", "used by")]
-        for entry in self._entries.values():
-            for v in entry.captured:
-                now = v.current()
-                shown = "deleted" if now is MISSING else short_value(now)
-                cell = self._cells.get(v.path.split(".")[0])
-                where = f"cell {cell[0]}" if cell else "-"
-                mark = shown if shown == v.shown else f"{shown} (compiled: {v.shown})"
-                rows.append((v.path, v.type_name, where, mark, entry.name))
+    def table(self, cells: Iterable[tuple[str, tuple[CapturedValue, ...]]] = ()) -> str:
+        """Return what jitted functions (and ``%%jit`` cells) captured, as a table."""
+        rows = [("name", "kind", "size", "assigned in", "changed in", "now", "used by")]
+        owners = [(e.name, e.captured) for e in self._entries.values()]
+        for owner, captured in (*owners, *cells):
+            rows += [self._row(v, owner) for v in captured]
         if len(rows) == 1:
             return "no jitted function has captured a global"
         widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
         return "\n".join(
-            "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows
+            "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip()
+            for r in dict.fromkeys(rows)
         )
+
+    def _row(self, v: CapturedValue, owner: str) -> tuple[str, str, str, str, str, str, str]:
+        now = v.current()
+        shown = "deleted" if now is MISSING else short_value(now)
+        name = v.path.partition(".")[0]
+        cell, mutation = self.history.number(name), self.history.mutated(name)
+        mark = shown if shown == v.shown else f"{shown} (compiled: {v.shown})"
+        return (
+            v.path,
+            v.type_name,
+            size_text(v.nbytes) if v.nbytes else "-",
+            f"cell {cell}" if cell else "-",
+            f"cell {mutation.number}, line {mutation.line}" if mutation else "-",
+            mark,
+            owner,
+        )
+
+
+def size_text(n: int) -> str:
+    """Return a number of bytes as text: ``78.1 KiB``."""
+    for unit in ("B", "KiB", "MiB"):
+        if n < 1024:
+            return f"{n} B" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1024  # type: ignore[assignment]
+    return f"{n:.1f} GiB"
+
+
+def deleted_cells(shell: Any) -> tuple[str, ...]:
+    """Return the ids of cells that the front end has deleted, where it says so (JupyterLab)."""
+    get_parent = getattr(shell, "get_parent", None)
+    parent = get_parent() if get_parent is not None else {}
+    metadata = parent.get("metadata", {}) if isinstance(parent, Mapping) else {}
+    found = metadata.get("deletedCells", ())
+    return tuple(i for i in found if isinstance(i, str)) if isinstance(found, list) else ()

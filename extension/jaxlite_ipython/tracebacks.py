@@ -13,7 +13,7 @@ from IPython.core.error import UsageError
 
 import jaxlite
 from jaxlite.diagnose.tracebacks import strip
-from jaxlite.errors import CellError
+from jaxlite.errors import CellError, JaxliteError
 
 __all__ = ["install", "uninstall"]
 
@@ -77,6 +77,9 @@ def _handler(
         lines = shell.InteractiveTB.structured_traceback(
             kind, error, error.__traceback__, tb_offset=0
         )
+        code = getattr(error, "code", None)
+        if code and isinstance(error, JaxliteError):
+            lines = [*lines[:-1], f"{code} {lines[-1]}"]
     shell._showtraceback(kind, error, lines)
     return lines
 

@@ -8,13 +8,14 @@ change; ``retrace`` compiles again with the new one; ``error`` raises.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from jaxlite.diagnose.captured import MISSING, CapturedValue, Change, changes
 from jaxlite.diagnose.hooks import Runner, add_runner_hook, remove_runner_hook
-from jaxlite.errors import StaleGlobalError
+from jaxlite.errors import StaleGlobalError, located
 from jaxlite.settings import config
 
 
@@ -27,25 +28,32 @@ class StaleNotice:
     change: Change
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, cell: int | None = None) -> str:
+        """Return the message; ``cell`` is the one that assigned the name last."""
         c = self.change
+        where = f", set in cell {cell}" if cell is not None else ""
+        changed = f"{c.value.path} changed since {self.function} was traced"
         if self.code == "JL202":
             # A lambda has no name to call; the user knows what he bound the jitted function to.
-            who = "the jitted function's" if self.function == "<lambda>" else f"{self.function}"
-            call = f"{who} retrace()" if " " in who else f"{who}.retrace()"
+            call = (
+                "the jitted function's retrace()"
+                if self.function == "<lambda>"
+                else f"{self.function}.retrace()"
+            )
             return (
                 f"JL202 {self.function} uses the old value of {c.value.path} ({c.old}, now "
-                f"{c.new}). "
-                f"Pass {c.value.path} as an argument, or call {call}."
+                f"{c.new}{where}). Pass {c.value.path} as an argument, or call {call}."
             )
         if self.code == "JL201":
             return (
-                f"JL201 {c.value.path} changed since {self.function} was traced ({c.old} -> "
-                f"{c.new}): "
-                f"{self.function} is traced again. Pass {c.value.path} as an argument to avoid "
-                "this."
+                f"JL201 {changed} ({c.old} -> {c.new}{where}): {self.function} is traced again. "
+                f"Pass {c.value.path} as an argument to avoid this."
             )
         return (
-            f"JL203 {c.value.path} changed since {self.function} was traced ({c.old} -> {c.new})."
+            f"JL203 {changed} ({c.old} -> {c.new}{where}). Pass {c.value.path} as an argument, or "
+            f"call {self.function}.retrace()."
         )
 
 
@@ -55,6 +63,8 @@ class StaleWatch:
     def __init__(self, report: Callable[[StaleNotice], None]) -> None:
         self.report = report
         self._said: set[tuple[int, str, str]] = set()
+        # Entry -> identities of its captured values when they were last found unchanged.
+        self._seen: weakref.WeakKeyDictionary[Any, list[int | None]] = weakref.WeakKeyDictionary()
 
     def start(self) -> None:
         """Check calls from now on."""
@@ -69,32 +79,34 @@ class StaleWatch:
         values: tuple[CapturedValue, ...] = entry.captured
         if not values:
             return run
-        seen: list[int | None] = (
-            [id(v.current()) for v in values] if not changes(values) else [None] * len(values)
-        )
+        unknown: list[int | None] = [None] * len(values)
+        seen = self._seen.setdefault(entry, unknown)
+        if not changes(values):
+            seen[:] = [id(v.current()) for v in values]
 
         def checked(args: Any) -> Any:
-            for i, value in enumerate(values):
-                if id(value.current()) != seen[i]:
+            for number, value in zip(seen, values):
+                if id(value.current()) != number:
                     again = self.changed(function, entry)
                     if again is not None:
                         return again(args)
-                    seen[i] = id(value.current())
+                    seen[:] = [id(v.current()) for v in values]
+                    break
             return run(args)
 
         return checked
 
     def changed(self, function: Any, entry: Any) -> Runner | None:
         """Report what changed; with ``retrace`` return the way to run the function anew."""
-        found = [c for c in changes(entry.captured) if c.value.current() is not MISSING]
-        if not found:
-            return None
         policy = config.frame.stale_globals
+        found = [c for c in changes(entry.captured) if c.value.current() is not MISSING]
+        if not found or policy == "ignore":
+            return None
         code = {"warn": "JL202", "retrace": "JL201", "error": "JL203"}[policy]
         for change in found:
             notice = StaleNotice(code, entry.name, change)
             if policy == "error":
-                raise StaleGlobalError(str(notice))
+                raise located(StaleGlobalError(notice.text().removeprefix(f"{code} ")), code)
             key = (id(entry), change.value.path, change.new)
             if key not in self._said:
                 self._said.add(key)
@@ -107,6 +119,10 @@ class StaleWatch:
     def check_contents(self, function: Any, entry: Any) -> None:
         """Compare contents too (once per executed cell).
 
-        Finds ``cfg['lr'] = 2`` and ``array[0] = 1``.
+        Finds ``cfg['lr'] = 2`` and ``array[0] = 1``. What is more than a message, tracing again or
+        an error, is left to the next call.
         """
-        self.changed(function, entry)
+        if config.frame.stale_globals == "warn":
+            self.changed(function, entry)
+        elif entry in self._seen:
+            self._seen[entry][:] = [None] * len(entry.captured)

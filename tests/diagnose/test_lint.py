@@ -1,4 +1,4 @@
-"""JL101 and JL102: what is worth a word before a cell runs, and what is not."""
+"""JL101 to JL111: what is worth a word before a cell runs, and what is not."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxlite.numpy as jnp
+from jaxlite.diagnose.cell_history import CellHistory
 from jaxlite.diagnose.lint import lint_cell
 
 
@@ -37,7 +38,8 @@ NAMES: dict[str, Any] = {
     "name": "a",
     "helper": lambda v: v,
 }
-CELLS = dict.fromkeys(NAMES, (3, 1))
+CELLS = CellHistory()
+CELLS.record("", 3, "a", NAMES)
 
 
 def codes(source: str) -> list[str]:
@@ -52,7 +54,7 @@ def codes(source: str) -> list[str]:
         ("x * cfg['lr']", ["JL102 cfg"]),
         ("x * len(losses)", ["JL102 losses"]),
         ("x * table", ["JL102 table"]),
-        ("x * model.scale", ["JL102 model"]),
+        ("x * model.scale", ["JL104 model.scale"]),
         ("x * RATE + math.pi + sizes[0] + frozen.lr + helper(x)", []),
         ("x if flag and name else x", []),
         ("[scale for scale in x]", []),
@@ -87,7 +89,14 @@ def test_text_names_type_cell_and_a_better_form() -> None:
 
 
 def test_capitals_assigned_twice_are_no_constant() -> None:
-    messages = lint_cell("@jax.jit\ndef f(x):\n    return x * RATE", NAMES, {"RATE": (5, 2)})
+    history = CellHistory()
+    history.record("RATE = 1.0", 1, "a")
+    source = "@jax.jit\ndef f(x):\n    return x * RATE"
+    assert lint_cell(source, NAMES, history) == []
+    history.record("RATE = 2.0", 2, "a")  # the same cell, edited
+    assert lint_cell(source, NAMES, history) == []
+    history.record("RATE = 3.0", 5, "b")
+    messages = lint_cell(source, NAMES, history)
     assert [m.code for m in messages] == ["JL101"]
 
 

@@ -63,7 +63,7 @@ def test_retrace_uses_the_new_value_and_error_raises(notebook: Any) -> None:
         jaxlite.config.update("stale_globals", "error")
         notebook.run("g = 9.0")
         failed = notebook.run("k(1.)")
-        assert "JL203 g changed since k was traced" in failed.out + failed.err
+        assert "JL203 StaleGlobalError: g changed since k was traced" in failed.out + failed.err
     finally:
         jaxlite.config.update("stale_globals", "warn")
 
