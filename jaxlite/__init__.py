@@ -48,6 +48,7 @@ from jaxlite.higher_order.jit import clear_derived as _clear_derived
 from jaxlite.language import pretty as _pretty  # noqa: F401 - registers the printers of jaxprs
 from jaxlite.language.array import Array
 from jaxlite.language.avals import ShapeDtypeStruct
+from jaxlite.language.dtypes import float0
 from jaxlite.runtime.array import clear_predictions as _clear_predictions
 from jaxlite.settings import (
     checking_leaks,
@@ -142,6 +143,7 @@ __all__ = [
     "eval_shape",
     "events",
     "explain_cache_misses",
+    "float0",
     "grad",
     "hessian",
     "jacfwd",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxlite.api.arguments import FlatFunction, check_callable, debug_info_of, name_of, to_arrays
+from jaxlite.api.custom_derivatives import resolve_arguments
 from jaxlite.api.loops import map as sequential_map
 from jaxlite.higher_order.custom_vmap import custom_vmap_call_p
 from jaxlite.language.pytree import tree_flatten, tree_map, tree_unflatten
@@ -64,10 +64,7 @@ class custom_vmap:
                 "def_vmap."
             )
         info = debug_info_of(self.fun, args, kwargs)
-        if kwargs:
-            bound = inspect.signature(self.fun).bind(*args, **kwargs)
-            bound.apply_defaults()
-            args = bound.args
+        args = resolve_arguments("custom_vmap", self.fun, args, kwargs)
         leaves, in_tree = tree_flatten((tuple(args), {}))
         flat = FlatFunction(self.fun, in_tree, info, "custom_vmap")
         arrays = to_arrays(leaves)

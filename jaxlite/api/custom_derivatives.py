@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from jaxlite.api.arguments import check_callable, name_of, signature_of, to_arrays
+from jaxlite.errors import UnexpectedTracerError
 from jaxlite.higher_order.custom_call import CustomJVP, CustomVJP
 from jaxlite.language import dtypes
 from jaxlite.language.key_paths import keystr
@@ -27,7 +28,7 @@ from jaxlite.language.pytree import (
     tree_structure,
     tree_unflatten,
 )
-from jaxlite.language.trace import get_aval, state
+from jaxlite.language.trace import Tracer, get_aval, state
 from jaxlite.language.treedef import PyTreeDef
 
 __all__ = [
@@ -41,23 +42,30 @@ __all__ = [
 ]
 
 
-def _resolve(fun: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def resolve_arguments(
+    kind: str, fun: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
     """Bind keyword arguments and defaults to positions, so that rules see all of them in order."""
-    if not kwargs:
-        return tuple(args)
     signature = signature_of(fun)
     if signature is None:
+        if not kwargs:
+            return tuple(args)
         raise TypeError(
             f"keyword arguments are not supported for {name_of(fun)}: its signature is unknown"
         )
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    if bound.kwargs:
+    try:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(
+                "The following keyword arguments could not be resolved to positions: "
+                f"{', '.join(bound.kwargs)}"
+            )
+    except TypeError as error:
         raise TypeError(
-            "keyword arguments could not be resolved to positions: "
-            "The following keyword arguments could not be resolved to positions: "
-            f"{', '.join(bound.kwargs)}"
-        )
+            f"The input arguments to the {kind}-decorated function {name_of(fun)} could not be "
+            f"resolved to positional-only arguments. Binding failed with the error:\n{error}"
+        ) from None
     return tuple(bound.args)
 
 
@@ -163,7 +171,7 @@ class custom_jvp:
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp."
             )
-        resolved = _resolve(self.fun, args, kwargs)
+        resolved = resolve_arguments("custom_jvp", self.fun, args, kwargs)
         flat = _Flat(self.fun, self.nondiff_argnums, resolved)
         call = CustomJVP(self._flat_rule(flat), name_of(self.fun), self.symbolic_zeros)
         outs = state.trace.process_custom(call, flat, to_arrays(flat.leaves))
@@ -349,8 +357,17 @@ class custom_vjp:
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {name_of(self.fun)} using defvjp."
             )
-        resolved = _resolve(self.fun, args, kwargs)
+        resolved = resolve_arguments("custom_vjp", self.fun, args, kwargs)
         flat = _Flat(self.fun, self.nondiff_argnums, resolved)
+        if any(isinstance(x, Tracer) for x in tree_flatten(flat.static)[0]):
+            raise UnexpectedTracerError(
+                "Found a JAX Tracer object passed as an argument to a custom_vjp function in a "
+                "position indicated by nondiff_argnums as non-differentiable. Tracers cannot be "
+                "passed as non-differentiable arguments to custom_vjp functions; instead, "
+                "nondiff_argnums should only be used for arguments that can't be or contain JAX "
+                "tracers, e.g. function-valued arguments. In particular, array-valued arguments "
+                "should typically not be indicated as nondiff_argnums."
+            )
         residual_tree: list[PyTreeDef] = []
         call = CustomVJP(
             self._flat_fwd(flat, residual_tree),
@@ -413,18 +430,11 @@ def _check_bwd(out: Any, flat: _Flat) -> list[Any]:
     leaves: list[Any] = []
     if not mismatch:
         for ct, arg in zip(out, args, strict=True):
-            arg_leaves, tree = tree_flatten(arg)
-            if ct is None:
-                leaves += [Zero(get_aval(x).to_tangent_aval()) for x in arg_leaves]
-                continue
-            ct_leaves, ct_tree = tree_flatten(ct, is_leaf=lambda x: x is None)
-            if ct_tree != tree:
+            found = _with_zeros(ct, arg)
+            if found is None:
                 mismatch = True
                 break
-            leaves += [
-                Zero(get_aval(x).to_tangent_aval()) if c is None else c
-                for c, x in zip(ct_leaves, arg_leaves, strict=True)
-            ]
+            leaves += found
     if mismatch:
         raise TypeError(
             "Custom VJP bwd rule must produce an output with the same container (pytree) structure "
@@ -437,6 +447,29 @@ def _check_bwd(out: Any, flat: _Flat) -> list[Any]:
         )
     paths = [p for p, _ in tree_flatten_with_path(args)[0]]
     return [_check_ct(c, x, p) for c, x, p in zip(leaves, flat.leaves, paths, strict=True)]
+
+
+def _with_zeros(ct: Any, arg: Any) -> list[Any] | None:
+    """Return one cotangent per leaf of ``arg``; None anywhere in ``ct`` stands for zeros.
+
+    The result is None if the structures do not fit.
+    """
+    parts, tree = tree_flatten(ct, is_leaf=lambda x: x is None)
+    try:
+        subtrees = tree.flatten_up_to(arg)
+    except (TypeError, ValueError):
+        return None
+    leaves: list[Any] = []
+    for part, subtree in zip(parts, subtrees, strict=True):
+        below, subtree_tree = tree_flatten(subtree, is_leaf=lambda x: x is None)
+        if part is None:
+            present = [x for x in below if x is not None]
+            leaves += [Zero(get_aval(x).to_tangent_aval()) for x in present]
+        elif subtree_tree.num_nodes != 1:
+            return None
+        else:
+            leaves.append(part)
+    return leaves
 
 
 def _check_ct(ct: Any, primal: Any, path: Any) -> Any:

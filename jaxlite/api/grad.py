@@ -21,19 +21,24 @@ from jaxlite.api.arguments import (
     split_argnums,
     to_arrays,
 )
+from jaxlite.api.linear_maps import (
+    LinearizedFunction,
+    LinearMap,
+    TransposedFunction,
+    VJPFunction,
+    is_float0,
+)
 from jaxlite.language import dtypes
 from jaxlite.language.array import Array
 from jaxlite.language.avals import ShapedArray
-from jaxlite.language.primitive import Linear, Zero, instantiate, zeros_of
+from jaxlite.language.primitive import Zero, instantiate
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
 from jaxlite.language.trace import get_aval, state
 from jaxlite.language.treedef import PyTreeDef
 from jaxlite.primitives.families import ops
-from jaxlite.transforms.eval_jaxpr import eval_jaxpr
 from jaxlite.transforms.jvp import JVPTracer, jvp_flat
 from jaxlite.transforms.linearize import Linearized, LinearizeTracer, linearize_flat
 from jaxlite.transforms.stage_out import stage_out
-from jaxlite.transforms.transpose import backward_pass
 
 __all__ = ["grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
 
@@ -77,7 +82,7 @@ def jvp(
     _, flat = flat_function(fun, tuple(primals), {}, "jvp")
     flat.in_tree = tree_flatten((tuple(primals), {}))[1]
     given = [
-        Zero(get_aval(p).to_tangent_aval()) if _is_float0(t) else t
+        Zero(get_aval(p).to_tangent_aval()) if is_float0(t) else t
         for p, t in zip(primal_leaves, to_tangents(tangent_leaves), strict=True)
     ]
     aux: list[Any] = []
@@ -94,16 +99,12 @@ def jvp(
 
 def to_tangents(leaves: Sequence[Any]) -> list[Any]:
     """Return tangents as arrays; float0 arrays stay NumPy arrays."""
-    return [x if _is_float0(x) or isinstance(x, Array) else to_arrays([x])[0] for x in leaves]
-
-
-def _is_float0(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and x.dtype == dtypes.float0
+    return [x if is_float0(x) or isinstance(x, Array) else to_arrays([x])[0] for x in leaves]
 
 
 def _check_tangent(primal: ShapedArray, tangent: Any) -> None:
     expected = primal.to_tangent_aval()
-    found_dtype = tangent.dtype if _is_float0(tangent) else abstractify(tangent).dtype
+    found_dtype = tangent.dtype if is_float0(tangent) else abstractify(tangent).dtype
     if found_dtype != expected.dtype:
         raise TypeError(
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
@@ -150,73 +151,6 @@ def _lower_aux(x: Any) -> Any:
     A tracer of a transformation further out keeps what it carries.
     """
     return x.primal if isinstance(x, JVPTracer | LinearizeTracer) and x._trace is state.trace else x
-
-
-class VJPFunction:
-    """The pullback that ``vjp`` returns: maps result cotangents to argument cotangents."""
-
-    def __init__(
-        self,
-        result: Linearized,
-        in_avals: list[ShapedArray],
-        in_tree: PyTreeDef,
-        out_tree: PyTreeDef,
-        name: str,
-    ) -> None:
-        self._result, self._in_avals, self._in_tree = result, in_avals, in_tree
-        self._out_tree, self._name = out_tree, name
-        self.__name__ = f"vjp of {name}"
-
-    def __call__(self, cotangents: Any) -> Any:
-        """Return one cotangent per argument, as a tuple."""
-        leaves, tree = tree_flatten(cotangents)
-        if tree != self._out_tree:
-            raise ValueError(
-                "unexpected tree structure.\n\nThe argument to a VJP function returned by "
-                "`jax.vjp` must "
-                f"match the pytree structure of the differentiated function {self._name}.\n\n"
-                f"But the tree structures differ: expected {self._out_tree}, got {tree}."
-            )
-        avals = [get_aval(o) for o in self._result.outs]
-        cts = [_check_cotangent(c, a) for c, a in zip(leaves, avals, strict=True)]
-        kept = [c for c, nz in zip(cts, self._result.out_nonzero, strict=True) if nz]
-        linear = self._result.linear
-        args = [Linear(v.aval) for v in linear.jaxpr.invars]
-        found = iter(backward_pass(linear.jaxpr, linear.consts, args, kept))
-        results = [
-            zeros_of(a.to_tangent_aval())
-            if a.to_tangent_aval().dtype == dtypes.float0
-            else instantiate(next(found))
-            for a in self._in_avals
-        ]
-        return tree_unflatten(self._in_tree, results)
-
-
-def _check_cotangent(ct: Any, out: ShapedArray) -> Any:
-    expected = out.to_tangent_aval()
-    if _is_float0(ct) or expected.dtype == dtypes.float0:
-        if not _is_float0(ct):
-            raise ValueError(
-                "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-                f"{abstractify(ct).str_short()}, but expected "
-                f"float0[{','.join(map(str, out.shape))}] because "
-                f"the corresponding output of the differentiated function had JAX type {_long(out)}"
-            )
-        return Zero(expected)
-    found = abstractify(ct)
-    if found.shape != expected.shape or found.dtype != expected.dtype:
-        raise ValueError(
-            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-            f"{_long(found)}, "
-            f"but expected {_long(expected)} because the corresponding output of the "
-            "differentiated "
-            f"function had JAX type {_long(out)}"
-        )
-    return ct if isinstance(ct, np.generic) else to_arrays([ct])[0]
-
-
-def _long(aval: ShapedArray) -> str:
-    return f"{dtypes.name_of(aval.dtype)}[{','.join(map(str, aval.shape))}]"
 
 
 def _linearize(
@@ -266,7 +200,7 @@ def vjp(
     """
     result, avals, in_tree, out_tree, aux = _linearize(fun, primals, "vjp", has_aux)
     out = tree_unflatten(out_tree, result.outs)
-    pullback = VJPFunction(result, avals, in_tree, out_tree, name_of(fun))
+    pullback = VJPFunction(linear_map(result, avals, in_tree, out_tree, name_of(fun)))
     return (out, pullback, aux[1]()) if has_aux else (out, pullback)
 
 
@@ -285,34 +219,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     result, avals, in_tree, out_tree, aux = _linearize(fun, primals, "linearize", has_aux)
 
-    def f_jvp(*tangents: Any) -> Any:
-        leaves, tree = tree_flatten(tuple(tangents))
-        if tree != in_tree:
-            raise TypeError(
-                "linearized function called on tangent values with a different tree structure: "
-                f"expected {in_tree}, got {tree}"
-            )
-        given = []
-        for aval, t in zip(avals, leaves, strict=True):
-            expected = aval.to_tangent_aval()
-            found = None if _is_float0(t) else abstractify(t)
-            if found is not None and (found.shape, found.dtype) != (expected.shape, expected.dtype):
-                raise ValueError(
-                    "linearized function called on tangent values inconsistent with the original "
-                    "primal "
-                    f"values:\nGot tangent aval {_long(found)} for primal aval {_long(aval)} but "
-                    "expected "
-                    f"{_long(expected)}."
-                )
-            if expected.dtype != dtypes.float0:
-                given.append(to_arrays([t])[0])
-        outs = iter(eval_jaxpr(result.linear.jaxpr, result.linear.consts, *given))
-        full = [
-            next(outs) if nz else zeros_of(get_aval(o).to_tangent_aval())
-            for nz, o in zip(result.out_nonzero, result.outs, strict=True)
-        ]
-        return tree_unflatten(out_tree, full)
-
+    f_jvp = LinearizedFunction(linear_map(result, avals, in_tree, out_tree, name_of(fun)))
     out = tree_unflatten(out_tree, result.outs)
     return (out, f_jvp, aux[1]()) if has_aux else (out, f_jvp)
 
@@ -341,25 +248,29 @@ def linear_transpose(
     avals = [abstractify(x) for x in leaves]
     closed = stage_out(flat, avals, flat.info)
 
-    def transposed(cotangents: Any) -> Any:
-        cts, tree = tree_flatten(cotangents)
-        if tree != flat.out_tree:
-            raise TypeError(
-                f"cotangent tree does not match function output, expected {flat.out_tree} but got "
-                f"{tree}"
-            )
-        for ct, aval in zip(cts, closed.out_avals, strict=True):
-            found = abstractify(ct)
-            if (found.shape, found.dtype) != (aval.shape, aval.dtype):
-                raise TypeError(
-                    f"cotangent type does not match function output, expected {_long(aval)} but "
-                    f"got {_long(found)}"
-                )
-        args = [Linear(a) for a in avals]
-        found_cts = backward_pass(closed.jaxpr, closed.consts, args, to_arrays(cts))
-        return tree_unflatten(in_tree, [instantiate(c) for c in found_cts])
+    assert flat.out_tree is not None
+    out_avals = tuple(closed.out_avals)
+    every = (True,) * len(out_avals)
+    shape = LinearMap(
+        closed.jaxpr, tuple(avals), out_avals, every, in_tree, flat.out_tree, name_of(fun)
+    )
+    return TransposedFunction((shape, closed.consts))
 
-    return transposed
+
+def linear_map(
+    result: Linearized,
+    in_avals: Sequence[ShapedArray],
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+    name: str,
+) -> tuple[LinearMap, list[Any]]:
+    """Return the linear part of a linearization and its residuals."""
+    linear = result.linear
+    out_avals = tuple([get_aval(o) for o in result.outs])
+    shape = LinearMap(
+        linear.jaxpr, tuple(in_avals), out_avals, tuple(result.out_nonzero), in_tree, out_tree, name
+    )
+    return shape, list(linear.consts)
 
 
 def value_and_grad(

@@ -15,6 +15,7 @@ from jaxlite.api.arguments import (
     bad_argument,
     check_callable,
     debug_info_of,
+    name_of,
     signature_of,
 )
 from jaxlite.api.static_arguments import StaticSpec
@@ -73,6 +74,7 @@ def make_jaxpr(
         assert flat.out_tree is not None
         return closed, tree_unflatten(flat.out_tree, [_struct(a) for a in closed.out_avals])
 
+    shown.__name__ = shown.__qualname__ = f"make_jaxpr({name_of(fun)})"
     return shown
 
 

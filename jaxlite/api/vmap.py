@@ -21,7 +21,7 @@ from jaxlite.language.pytree import tree_flatten, tree_unflatten
 from jaxlite.language.pytree_prefix import flatten_axes
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives.families import bdim_at_front, move_batch_dim
-from jaxlite.transforms.vmap import batch_flat
+from jaxlite.transforms.vmap import MappedAxis, batch_flat
 
 __all__ = ["vmap"]
 
@@ -78,7 +78,7 @@ def vmap(
         size = _mapped_size(fun, args, kwargs, leaves, dims, axis_size)
         flat = FlatFunction(fun, in_tree, debug_info_of(fun, args, kwargs), "vmap")
         out_dims: list[int | None] = []
-        outs = batch_flat(flat, size, dims, out_dims, axis_name)(*leaves)
+        outs = batch_flat(flat, MappedAxis(size, axis_name), dims, out_dims)(*leaves)
         assert flat.out_tree is not None
         wanted = flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         placed = [_place(o, d, w, size) for o, d, w in zip(outs, out_dims, wanted, strict=True)]
@@ -125,8 +125,8 @@ def _mapped_size(
     if not sizes_all:
         if not leaves:
             raise ValueError(
-                "vmap wrapped function must be passed at least one argument containing an array, "
-                f"got empty *args={tuple(args)} and **kwargs={kwargs}"
+                "vmap wrapped function must be passed at least one argument containing an array or "
+                f"axis_size must be specified, got empty *args={tuple(args)} and **kwargs={kwargs}"
             )
         raise ValueError(
             "vmap must have at least one non-None value in in_axes or axis_size must be specified"

@@ -22,7 +22,7 @@ from jaxlite.primitives.families import bdim_at_front, move_batch_dim, ops, scal
 from jaxlite.transforms.eval_jaxpr import eval_closed, eval_jaxpr
 from jaxlite.transforms.partial import partial_eval_flat
 from jaxlite.transforms.stage_out import hoist_consts, stage_out
-from jaxlite.transforms.vmap import batch_flat
+from jaxlite.transforms.vmap import MappedAxis, batch_flat
 
 FlatFun = Callable[..., tuple[Any, ...]]
 
@@ -72,16 +72,15 @@ class CustomJVP:
 
     def batch(
         self,
-        size: int,
+        axis: MappedAxis,
         dims: Sequence[int | None],
         out_dims: list[int | None],
-        axis_name: Any,
     ) -> CustomJVP:
         """Return the rule on batched primals and tangents.
 
         Writes the results' dims into ``out_dims``.
         """
-        inner = self.rule
+        inner, size = self.rule, axis.size
         n_in = len(dims)
 
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -101,7 +100,7 @@ class CustomJVP:
                 return (*outs, *(t for t in out_ts if type(t) is not Zero))
 
             all_dims: list[int | None] = []
-            batched = batch_flat(flat, size, [*dims, *given_dims], all_dims, axis_name)
+            batched = batch_flat(flat, axis, [*dims, *given_dims], all_dims)
             values = batched(*primals, *given)
             n_out = len(marks)
             outs, rest = (
@@ -282,12 +281,12 @@ class CustomVJP:
 
     def batch(
         self,
-        size: int,
+        axis: MappedAxis,
         dims: Sequence[int | None],
         out_dims: list[int | None],
-        axis_name: Any,
     ) -> CustomVJP:
         """Return both functions on batched values."""
+        size = axis.size
         res_dims: list[int | None] = []
         in_dims = list(dims)
 
@@ -300,7 +299,7 @@ class CustomVJP:
                 return (*outs, *res)
 
             all_dims: list[int | None] = []
-            values = batch_flat(flat, size, in_dims, all_dims, axis_name)(*primals)
+            values = batch_flat(flat, axis, in_dims, all_dims)(*primals)
             n = counts[0]
             out_dims[:] = all_dims[:n]
             res_dims[:] = all_dims[n:]
@@ -320,9 +319,9 @@ class CustomVJP:
                 return tuple(self.bwd(xs[:n_res], full))
 
             result_dims: list[int | None] = []
-            values = batch_flat(
-                flat, size, [*res_dims, *(out_dims[i] for i in live)], result_dims, axis_name
-            )(*residuals, *[cts[i] for i in live])
+            values = batch_flat(flat, axis, [*res_dims, *(out_dims[i] for i in live)], result_dims)(
+                *residuals, *[cts[i] for i in live]
+            )
             return [
                 _sum_or_match(v, d, wanted, size)
                 for v, d, wanted in zip(values, result_dims, in_dims, strict=True)

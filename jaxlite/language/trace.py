@@ -194,5 +194,11 @@ def leaked(x: Tracer) -> Exception:
         "JAX transformations require that functions explicitly return their outputs, and disallow "
         "saving intermediate values to global state.\n"
         + (x.describe() or "")
-        + "\n  Fix: return the value from the function instead of storing it outside."
+        + (
+            "\n  A function with its own derivative rule closes over the value, but the rule has no"
+            "\n  derivative with respect to it."
+            "\n  Fix: pass the value as an argument of the function."
+            if x._trace.is_live
+            else "\n  Fix: return the value from the function instead of storing it outside."
+        )
     )

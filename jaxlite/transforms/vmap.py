@@ -11,6 +11,7 @@ that contain some are batched even if nothing else in them is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jaxlite.language.avals import ShapedArray
@@ -28,6 +29,18 @@ from jaxlite.language.trace import (
 )
 from jaxlite.transforms.eval_jaxpr import eval_closed
 from jaxlite.transforms.stage_out import stage_out
+
+
+@dataclass(eq=False, slots=True)
+class MappedAxis:
+    """One ``vmap``: how many examples, and what collectives call the axis.
+
+    Traces of one axis know each other's tracers: a function with its own rule runs in a trace of
+    its own, and may close over values of the trace that called it.
+    """
+
+    size: int
+    name: Any = None
 
 
 class BatchTracer(Tracer):
@@ -48,22 +61,21 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Carries a batch dim through every primitive. ``axis_name`` is what collectives refer to."""
+    """Carries a batch dim through every primitive."""
 
-    __slots__ = ("axis_name", "axis_size")
+    __slots__ = ("axis",)
 
-    def __init__(self, parent: Trace, axis_size: int, axis_name: Any = None) -> None:
+    def __init__(self, parent: Trace, axis: MappedAxis) -> None:
         super().__init__(parent)
-        self.axis_size = axis_size
-        self.axis_name = axis_name
+        self.axis = axis
 
     def unbox(self, x: Any) -> tuple[Any, int | None]:
         """Return the batched value and its batch dim (None: the same for every example)."""
         if isinstance(x, Tracer):
-            if x._trace is self:
-                return x.value, x.dim  # type: ignore[attr-defined]
             if not x._trace.is_live:
                 raise leaked(x)
+            if isinstance(x, BatchTracer) and x._trace.axis is self.axis:  # type: ignore[attr-defined]
+                return x.value, x.dim
         return x, None
 
     def box(self, outs: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, ...]:
@@ -80,11 +92,12 @@ class BatchTrace(Trace):
         pairs = [self.unbox(a) for a in args]
         values = tuple([v for v, _ in pairs])
         dims = tuple([d for _, d in pairs])
-        axis = None if self.axis_name is None else (self.axis_name, self.axis_size)
+        name = self.axis.name
+        axis = None if name is None else (name, self.axis.size)
         with use_trace(self.parent), batching(axis):
-            if axis is not None and self.axis_name in primitive.named_axes(params):
+            if axis is not None and name in primitive.named_axes(params):
                 outs, out_dims = primitive.collect(values, dims, axis, **params)
-            elif all(d is None for d in dims) and not _uses(primitive, params, self.axis_name):
+            elif all(d is None for d in dims) and not _uses(primitive, params, name):
                 return primitive.bind_all(*values, **params)
             else:
                 outs, out_dims = primitive.batch(values, dims, **params)
@@ -99,12 +112,10 @@ class BatchTrace(Trace):
         pairs = [self.unbox(a) for a in args]
         values = [v for v, _ in pairs]
         dims = [d for _, d in pairs]
-        if self.axis_name is None and all(d is None for d in dims):
-            with use_trace(self.parent):
-                return self.parent.process_custom(call, fun, values)
+        # Even if no argument is batched the function may close over values that are.
         out_dims: list[int | None] = []
-        batched = batch_flat(fun, self.axis_size, dims, out_dims, self.axis_name)
-        new_call = call.batch(self.axis_size, dims, out_dims, self.axis_name)
+        batched = batch_flat(fun, self.axis, dims, out_dims)
+        new_call = call.batch(self.axis, dims, out_dims)
         with use_trace(self.parent):
             outs = self.parent.process_custom(new_call, batched, values)
         return self.box(outs, out_dims)
@@ -124,10 +135,9 @@ def _uses(primitive: Primitive, params: dict[str, Any], axis_name: Any) -> bool:
 
 def batch_flat(
     fun: Callable[..., Sequence[Any]],
-    axis_size: int,
+    axis: MappedAxis,
     in_dims: Sequence[int | None],
     out_dims: list[int | None],
-    axis_name: Any = None,
 ) -> Callable[..., tuple[Any, ...]]:
     """Return ``fun`` on batched flat values.
 
@@ -135,13 +145,14 @@ def batch_flat(
     """
 
     def batched(*values: Any) -> tuple[Any, ...]:
-        trace = BatchTrace(state.trace, axis_size, axis_name)
+        trace = BatchTrace(state.trace, axis)
+        named = () if axis.name is None else ((axis.name, axis.size),)
         boxed = [
             v if d is None else BatchTracer(trace, v, d)
             for v, d in zip(values, in_dims, strict=True)
         ]
         try:
-            with use_trace(trace), axis_env(() if axis_name is None else ((axis_name, axis_size),)):
+            with use_trace(trace), axis_env(named):
                 outs = fun(*boxed)
             pairs = [trace.unbox(o) for o in outs]
         finally:
@@ -176,7 +187,8 @@ def batch_jaxpr(
     dims: list[int | None] = []
 
     def run(*values: Any) -> list[Any]:
-        fun = batch_flat(lambda *xs: eval_closed(closed, *xs), axis_size, in_dims, dims, axis_name)
+        axis = MappedAxis(axis_size, axis_name)
+        fun = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, in_dims, dims)
         outs = list(fun(*values))
         for i, must in enumerate(force):
             if must:

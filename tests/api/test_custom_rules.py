@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -222,3 +223,65 @@ def test_zero_from_primal() -> None:
     same(lambda j: j.custom_derivatives.zero_from_primal(j.numpy.ones(3)))
     zero = jaxlite.custom_derivatives.zero_from_primal(X, symbolic_zeros=True)
     assert (repr(zero), zero.shape, zero.dtype) == ("SymbolicZero", (2, 3), np.float32)
+
+
+def closing_over(j: Any, kind: str, x: Any, w: Any) -> Any:
+    """Apply a function with its own rule that closes over ``x``."""
+    if kind == "custom_jvp":
+        f = j.custom_jvp(lambda y: x * y)
+        f.defjvp(lambda p, t: (f(*p), x * 10 * t[0]))
+    else:
+        f = j.custom_vjp(lambda y: x * y)
+        f.defvjp(lambda y: (f(y), None), lambda _, ct: (x * 10 * ct,))
+    return f(w)
+
+
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
+def test_rules_may_close_over_mapped_values(kind: str) -> None:
+    def cases(j: Any) -> Any:
+        x = j.numpy.arange(3.0)
+        f = functools.partial(closing_over, j, kind)
+        return (
+            j.vmap(f)(x, x),
+            j.vmap(f, (0, None))(x, 2.0),
+            j.vmap(lambda x, w: j.grad(lambda w: f(x, w))(w))(x, x),
+            j.jit(j.vmap(lambda x, w: j.grad(lambda w: f(x, w))(w)))(x, x),
+            j.vmap(j.jit(lambda x: f(x, 2.0)))(x),
+            j.vmap(lambda x: j.vmap(lambda w: f(x, w))(j.numpy.arange(2.0)))(x),
+        )
+
+    same(cases)
+
+
+def test_a_forward_rule_that_closes_over_mapped_values_outside() -> None:
+    # The backward rule of custom_vjp runs after vmap has ended, so there it cannot work.
+    f = functools.partial(closing_over, jaxlite, "custom_jvp")
+    x = jaxlite.numpy.arange(3.0)
+    assert float(jaxlite.grad(lambda w: jaxlite.vmap(f, (0, None))(x, w).sum())(2.0)) == 30.0
+
+
+def test_a_derivative_with_respect_to_a_closed_over_value_is_an_error_that_says_so() -> None:
+    with pytest.raises(jaxlite.errors.UnexpectedTracerError, match="closes over the value"):
+        jaxlite.grad(lambda x: closing_over(jaxlite, "custom_jvp", x, 2.0))(3.0)
+
+
+def test_linear_functions_are_pytrees() -> None:
+    def cases(j: Any) -> Any:
+        pull = j.jit(lambda x: j.vjp(j.numpy.sin, x)[1])(X)
+        push = j.jit(lambda x: j.linearize(j.numpy.sin, x)[1])(X)
+        back = j.jit(lambda x: j.linear_transpose(lambda y: 2 * y * x, x))(X)
+        return pull(1 + X), push(1 + X), back(1 + X)
+
+    same(cases)
+
+
+def test_a_pullback_as_residual() -> None:
+    def cases(j: Any) -> Any:
+        @j.custom_vjp
+        def f(x: Any) -> Any:
+            return j.numpy.sin(x)
+
+        f.defvjp(lambda x: j.vjp(j.numpy.sin, x), lambda pull, ct: pull(3 * ct))
+        return j.grad(f)(1.0), j.jit(j.vmap(j.grad(f)))(X[0])
+
+    same(cases)
