@@ -85,8 +85,8 @@ class Columns(Sweeps):
             around_blocks = [LoopSpec(i, n) for i, n in outer]
             if blocks > 1:
                 around_blocks.append(LoopSpec(block, blocks))
-            if around_blocks and math.prod(group.domain) >= PARALLEL_MIN:
-                around_blocks[0].kind = "parallel"
+            for loop in around_blocks:
+                loop.kind = "parallel"
             body += around(around_blocks, part)
         return nest.draft(body)
 

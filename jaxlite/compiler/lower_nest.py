@@ -224,8 +224,8 @@ def _piece(
         return tiled(parts, specs, crossing, nest.scope)
     if specs:
         specs[-1].kind = "vector"
-    if len(specs) > 1 and math.prod(s.extent for s in specs) >= PARALLEL_MIN:
-        specs[0].kind = "parallel"
+    for spec in specs[:-1]:
+        spec.kind = "parallel"
     return schedule(specs, [ir.Store(*part) for part in parts], nest.scope)
 
 

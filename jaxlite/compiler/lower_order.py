@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxlite.compiler.block import Block
 from jaxlite.compiler.index import Normaliser
-from jaxlite.compiler.lower_nest import AXIS_NAMES, PARALLEL_MIN, Draft, Nest
+from jaxlite.compiler.lower_nest import AXIS_NAMES, Draft, Nest
 from jaxlite.compiler.plan import Group
 from jaxlite.compiler.pull import Index, Operand, accumulator_dtype, combine, linear
 from jaxlite.compiler.schedule import LoopSpec, around, schedule
@@ -72,8 +72,8 @@ def lower_cumulative(group: Group) -> Draft:
             ir.Set("acc", total),
         ]
         body = [ir.Acc("acc", init), *schedule([steps], statements, nest.scope)]
-    if outer and math.prod(shape) >= PARALLEL_MIN:
-        outer[0].kind = "parallel"
+    for loop in outer:
+        loop.kind = "parallel"
     return nest.draft(around(outer, body))
 
 

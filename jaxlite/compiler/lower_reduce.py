@@ -96,8 +96,8 @@ def _written_out(nest: Nest) -> Draft:
     loops = loop_specs(groups)
     if loops:
         loops[-1].kind = "vector"
-    if len(loops) > 1 and math.prod(s.extent for s in loops) >= PARALLEL_MIN:
-        loops[0].kind = "parallel"
+    for loop in loops[:-1]:
+        loop.kind = "parallel"
     stores = [ir.Store(s.buffer, at, v) for s, (at, v) in zip(statements, values, strict=True)]
     return nest.draft(schedule(loops, stores, nest.scope))
 
@@ -181,8 +181,8 @@ def _rows(nest: Nest) -> Draft:
     plan = row_plan(sweeps)
     keep_between_sweeps(plan, {loop.index for loop in inner_loops})
     body = row_statements(sweeps, plan, inner_loops, nest.scope)
-    if kept_loops and total >= PARALLEL_MIN:
-        kept_loops[0].kind = "parallel"
+    for loop in kept_loops:
+        loop.kind = "parallel"
     return nest.draft(around(kept_loops, body))
 
 

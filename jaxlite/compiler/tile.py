@@ -67,8 +67,8 @@ def tiled(
             for buffer, at, value in stores
         ]
         nest[-1].kind = "vector"
-        if nest[0].extent > 1:
-            nest[0].kind = "parallel"
+        for loop in nest[:-1]:
+            loop.kind = "parallel"
         body += schedule(nest, statements, scope)
     return body
 

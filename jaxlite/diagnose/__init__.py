@@ -5,11 +5,11 @@ Captured values, the cache log, why a call compiled again, lint rules, guards.
 Files, in reading order: ``reads`` (which names a function reads), ``captured`` (their values when
 it was traced, and what changed since), ``stale`` (the check at call time), ``cell_names`` and
 ``cell_history`` (who assigned what), ``jitted``, ``lint``, ``lint_reads`` and ``lint_effects``
-(rules before a cell runs). The recompilation debugger: ``difference`` (two cache keys), ``misses`` (every trace),
-``causes`` (why it happened), ``call_log`` (the last calls), ``guards`` (``no_recompile``,
-``watch``), ``messages`` (log lines), ``cache_info``, ``padding`` (``pad_batch``, ``bucket``),
-``source_edits``, ``fixes`` and ``hoist`` (edits that make a recompile go away), ``why_recompiled``
-(the report).
+(rules before a cell runs). The recompilation debugger: ``difference`` (two cache keys),
+``misses`` (every trace), ``causes`` (why it happened), ``call_log`` (the last calls), ``guards``
+(``no_recompile``, ``watch``), ``messages`` (log lines), ``cache_info``, ``padding``
+(``pad_batch``, ``bucket``), ``source_edits``, ``fixes`` and ``hoist`` (edits that make a recompile
+go away), ``why_recompiled`` (the report).
 
 Everything here works in plain scripts and pytest; the notebook extension only shows it.
 """

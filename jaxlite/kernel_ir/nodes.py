@@ -278,10 +278,11 @@ class If:
 class For:
     """``for index in range(extent)``.
 
-    ``serial``: in order. ``parallel``: iterations are independent. ``vector``: independent up to
-    ``Combine``, so the emitter may run several iterations at once, and some twice. It may contain
-    serial loops and ``If``; an ``Acc`` declared inside exists once per iteration, and only such a
-    one may be ``Set``. It contains no other vector loop.
+    ``serial``: in order. ``parallel``: iterations are independent, however few (whether threads pay
+    is the emitter's decision). ``vector``: independent up to ``Combine``, so the emitter may run
+    several iterations at once, and some twice. It may contain serial loops and ``If``; an ``Acc``
+    declared inside exists once per iteration, and only such a one may be ``Set``. It contains no
+    other vector loop.
     """
 
     index: str
