@@ -108,7 +108,7 @@ def compile_jaxpr(closed: ClosedJaxpr, *, name: str = "main") -> Compilation:
     """
     seconds: dict[str, float] = {}
     optimised = _stage(name, "optimise", seconds, lambda: optimise(closed))
-    plan = _stage(name, "fuse", seconds, lambda: fuse(optimised))
+    plan = _stage(name, "fuse", seconds, lambda: fuse(optimised, is_on=config.frame.fuse != "off"))
     program, values = _stage(name, "lower", seconds, lambda: lower(plan, name))
     program = _stage(name, "plan_memory", seconds, lambda: plan_memory(program))
     if config.frame.check:

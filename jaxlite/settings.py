@@ -146,6 +146,7 @@ class Frame:
     )
     default_prng_impl: str = _option("threefry2x32", choices=("threefry2x32",), traced=True)
     softmax_custom_jvp: bool = _option(False, traced=True)
+    fuse: str = _option("auto", choices=("auto", "rows", "off"), traced=True)
     threefry_partitionable: bool = _option(True, traced=True)
     random_seed_offset: int | None = _option(0, optional=True, traced=True)
     enable_custom_prng: bool = _option(False, traced=True)

@@ -1,44 +1,65 @@
 """The notebook side of jaxlite: ``%load_ext jaxlite`` (or ``jaxlite_ipython``).
 
-Files, in reading order: ``options`` (the ``%%jit`` line), ``cell`` (one cell as a function),
-``session`` (what is remembered), ``report`` (the one line), ``magics``, ``notices`` (messages about
-captured globals), ``tracebacks``, ``views`` (pictures). Reads the engine only through the public
-names, ``stages``, ``diagnose`` and ``events``.
+Files, in reading order: ``options`` (the ``%%jit`` line), ``cell_source``, ``kept``,
+``cell_transforms`` and ``cell`` (one cell as a function), ``session`` (what is remembered),
+``report`` (the one line), ``check_grad``, ``cell_views`` (what ``--show`` shows), ``magics``,
+``notices`` (messages about captured globals), ``tracebacks``, ``views`` (pictures). Reads the
+engine only through the public names, ``stages``, ``diagnose`` and ``events``.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from jaxlite_ipython import tracebacks
 from jaxlite_ipython.magics import JaxliteMagics
 from jaxlite_ipython.notices import Notices
 from jaxlite_ipython.session import CellSession
+from jaxlite_ipython.tracebacks import ErrorDisplay
 
 __all__ = ["load_ipython_extension", "unload_ipython_extension"]
 
 _KEY = "_jaxlite_extension"
+_MAGICS = (("cell", "jit"), ("line", "jit"), ("line", "jaxlite"))
+
+
+class _Extension:
+    """What one shell has of us, and the magics of others that ours hide."""
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        table = shell.magics_manager.magics
+        self.hidden = {(kind, name): table[kind].get(name) for kind, name in _MAGICS}
+        self.notices = Notices(shell)
+        self.magics = JaxliteMagics(shell, CellSession(), self.notices)
+        self.errors = ErrorDisplay(shell)
+
+    def start(self) -> None:
+        self.shell.register_magics(self.magics)
+        self.notices.start()
+        self.errors.install()
+
+    def stop(self) -> None:
+        self.notices.stop()
+        self.errors.uninstall()
+        manager = self.shell.magics_manager
+        for (kind, name), before in self.hidden.items():
+            manager.magics[kind].pop(name, None)
+            if before is not None:
+                manager.magics[kind][name] = before
+        manager.registry.pop(type(self.magics).__name__, None)
 
 
 def load_ipython_extension(shell: Any) -> None:
     """Register the magics and the hooks; loading twice does nothing. Prints nothing."""
-    if getattr(shell, _KEY, None) is not None:
-        return
-    notices = Notices(shell)
-    magics = JaxliteMagics(shell, CellSession(), notices)
-    shell.register_magics(magics)
-    notices.start()
-    tracebacks.install(shell)
-    setattr(shell, _KEY, magics)
+    if getattr(shell, _KEY, None) is None:
+        extension = _Extension(shell)
+        extension.start()
+        setattr(shell, _KEY, extension)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """Remove every hook and magic."""
-    magics = getattr(shell, _KEY, None)
-    if magics is None:
-        return
-    magics.notices.stop()
-    tracebacks.uninstall(shell)
-    shell.magics_manager.magics["cell"].pop("jit", None)
-    shell.magics_manager.magics["line"].pop("jaxlite", None)
-    setattr(shell, _KEY, None)
+    extension = getattr(shell, _KEY, None)
+    if extension is not None:
+        extension.stop()
+        setattr(shell, _KEY, None)

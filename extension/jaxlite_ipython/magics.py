@@ -1,4 +1,4 @@
-"""``%%jit`` and ``%jaxlite``. In: a cell.
+"""``%%jit``, ``%jit`` and ``%jaxlite``. In: a cell.
 
 Out: assigned names, one line of report, views if asked for.
 """
@@ -8,18 +8,23 @@ from __future__ import annotations
 import statistics
 import sys
 import time
+from collections.abc import Iterable, MutableMapping
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
-from IPython.display import display
 
 import jaxlite
+from jaxlite.diagnose.lint import lint_jit_cell
 from jaxlite_ipython import views
+from jaxlite_ipython.cell_transforms import CellOptions
+from jaxlite_ipython.cell_views import show_views
+from jaxlite_ipython.check_grad import check_gradients
+from jaxlite_ipython.kept import open_
 from jaxlite_ipython.notices import Notices
 from jaxlite_ipython.options import parse_jit_line, parser
-from jaxlite_ipython.report import milliseconds
-from jaxlite_ipython.session import CellRun, CellSession
+from jaxlite_ipython.report import dot, milliseconds
+from jaxlite_ipython.session import CellRun, CellSession, PreparedCell
 
 __all__ = ["JaxliteMagics"]
 
@@ -35,26 +40,50 @@ class JaxliteMagics(Magics):
         self.session = session
         self.notices = notices
 
-    @cell_magic
-    def jit(self, line: str, cell: str) -> Any:
+    @cell_magic("jit")  # type: ignore[arg-type]
+    def jit_cell(self, line: str, cell: str) -> Any:
         """Trace, fuse and compile this cell, then run it and assign its names."""
         options, names = parse_jit_line(line)
+        return self._run(cell, options, names)
+
+    @line_magic("jit")  # type: ignore[arg-type]
+    def jit_line(self, line: str) -> Any:
+        """Trace, fuse, compile and run one line: ``%jit y = tanh(x @ w)``."""
+        if not line.strip():
+            raise UsageError("%jit: give a line of Python, e.g. %jit y = tanh(x @ w)")
+        options, names = parse_jit_line("")
+        return self._run(line, options, names)
+
+    def _run(self, cell: str, options: Any, names: CellOptions) -> Any:
         namespace = self.shell.user_ns
-        run = self.session.run(cell, names, namespace, dry=options.dry, stale=options.stale)
+
+        def before(prepared: PreparedCell) -> None:
+            traced = [n for n in prepared.cell.inputs if n not in prepared.cell.static]
+            self.notices.lint(lint_jit_cell(cell, namespace, traced))
+
+        run = self.session.run(
+            cell, names, namespace, dry=options.dry, stale=options.stale, before=before
+        )
+        self.notices.jit_cell_ran(run)
         if not options.dry:
-            namespace.update(run.outputs)  # all or nothing: nothing above has assigned
-            self.notices.cell_assigned(run.outputs)
-        if options.name:
-            namespace[options.name] = cell_function(run)
+            assign(namespace, run)
+            if options.name:
+                namespace[options.name] = cell_function(run)
+            more = [options.name] if options.name else []
+            self.notices.cell_assigned([*run.outputs, *run.prepared.cell.outputs, *more])
         if not options.quiet:
             self._print(run, options)
-        self._show(run, options.show)
+        if options.check_grad:
+            print(check_gradients(run.prepared.cell, names, namespace))
+        show_views(run.prepared, namespace, options.show, names)
+        if options.step:
+            show_views(run.prepared, namespace, ("step",), names)
         return run.value
 
     def _print(self, run: CellRun, options: Any) -> None:
         text = str(run.report)
         if options.time:
-            text += f" \N{MIDDLE DOT} median of 20 runs {milliseconds(self._median(run))}"
+            text += f" {dot()} median of 20 runs {milliseconds(self._median(run))}"
         print(text)
         for note in run.notes:
             print(f"       {note}")
@@ -65,39 +94,30 @@ class JaxliteMagics(Magics):
         prepared = run.prepared
         arguments = prepared.cell.arguments(self.shell.user_ns)
         times = []
-        for _ in range(20):
-            start = time.perf_counter()
-            jaxlite.block_until_ready(prepared.jitted(*arguments))
-            times.append(time.perf_counter() - start)
+        with prepared.settings():
+            for _ in range(20):
+                start = time.perf_counter()
+                jaxlite.block_until_ready(prepared.jitted(*arguments))
+                times.append(time.perf_counter() - start)
         return statistics.median(times)
-
-    def _show(self, run: CellRun, show: str) -> None:
-        arguments = run.prepared.cell.arguments(self.shell.user_ns)
-        for view in [v for v in (show or "").split(",") if v not in ("", "none")]:
-            if view == "text":
-                print(views.trace(run.prepared.jitted, *arguments).text())
-            else:
-                self.show_view(getattr(views, view)(run.prepared.jitted, *arguments))
-
-    def show_view(self, view: Any) -> None:
-        """Display a view as an output of its own."""
-        display(view)  # type: ignore[no-untyped-call]
 
     @line_magic
     def jaxlite(self, line: str) -> None:
         """Status and settings.
 
-        ``%jaxlite``, ``%jaxlite ignore JL101``, ``%jaxlite tb full``, ``%jaxlite stale``.
+        ``%jaxlite``, ``%jaxlite ignore JL101``, ``%jaxlite tb full``, ``%jaxlite stale``,
+        ``%jaxlite config NAME=VALUE``, ``%jaxlite machine``, ``%jaxlite help``.
         """
         command, _, rest = line.strip().partition(" ")
         rest = rest.strip()
         actions = {
             "": self._status,
             "status": self._status,
+            "config": self._config,
+            "machine": self._machine,
+            "stale": self._stale,
             "ignore": self._ignore,
             "tb": self._traceback,
-            "stale": self._stale,
-            "config": self._config,
             "help": self._help,
         }
         if command not in actions:
@@ -114,6 +134,7 @@ class JaxliteMagics(Magics):
         )
         ignored = ", ".join(sorted(self.notices.ignored)) or "none"
         print(f"messages ignored: {ignored}; tracebacks: {jaxlite.config.traceback}")
+        print(f"%%jit cells: {len(self.session.cells())}; {self.notices.overhead()}")
 
     def _ignore(self, rest: str) -> None:
         codes = rest.replace(",", " ").split()
@@ -127,39 +148,86 @@ class JaxliteMagics(Magics):
         jaxlite.config.update("traceback", rest)
 
     def _stale(self, _: str) -> None:
-        print(self.notices.table())
+        cells = [(f"cell {p.number} (%%jit)", p.captured) for p in self.session.cells()]
+        print(self.notices.table(cells))
 
     def _config(self, rest: str) -> None:
-        name, _, value = rest.partition("=")
-        if not value:
-            raise UsageError("%jaxlite config: NAME=VALUE")
-        jaxlite.config.update(name.strip(), value.strip())
+        name, sign, value = rest.partition("=")
+        name = name.strip()
+        if not name:
+            changed = repr(jaxlite.config).removeprefix("Config(").removesuffix(")")
+            print(f"changed settings: {changed or 'none'}")
+            return
+        try:
+            if sign:
+                jaxlite.config.update(name, parsed(value.strip()))
+            print(f"{name} = {jaxlite.config.read(name)!r}")
+        except (AttributeError, ValueError) as error:
+            raise UsageError(f"%jaxlite config: {error}") from None
+
+    def _machine(self, _: str) -> None:
+        machine = getattr(views, "machine", None)
+        print(machine().text() if machine else "no machine figures in this version")
 
     def _help(self, _: str) -> None:
         print(parser().format_help(), file=sys.stdout)
 
 
+def parsed(text: str) -> Any:
+    """Return the number or None that ``text`` is, else ``text`` itself."""
+    if text == "None":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def assign(namespace: MutableMapping[str, Any], run: CellRun) -> None:
+    """Assign what a cell has computed: everything, or on a failing ``def`` nothing."""
+    definitions = run.prepared.cell.definitions
+    if definitions is None:
+        namespace.update(run.outputs)
+        return
+    names = [*run.outputs, *run.prepared.cell.outputs]
+    before = {n: namespace[n] for n in names if n in namespace}
+    namespace.update(run.outputs)
+    try:
+        exec(definitions, namespace)  # type: ignore[arg-type]
+    except BaseException:
+        forget(namespace, [n for n in names if n not in before])
+        namespace.update(before)
+        raise
+
+
+def forget(namespace: MutableMapping[str, Any], names: Iterable[str]) -> None:
+    """Remove names."""
+    for name in names:
+        namespace.pop(name, None)
+
+
 def cell_function(run: CellRun) -> Any:
     """Return ``NAME(**inputs) -> outputs`` of a cell: one value, or a dict of several."""
     prepared = run.prepared
-    defaults = dict.fromkeys(prepared.cell.inputs)
+    cell = prepared.cell
+    names = cell.inputs
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = {**dict(zip(prepared.cell.inputs, args, strict=False)), **kwargs}
-        missing = [n for n in defaults if n not in given]
+        if len(args) > len(names):
+            raise TypeError(f"{len(args)} inputs given; inputs are {', '.join(names) or 'none'}")
+        given = {**dict(zip(names, args)), **kwargs}
+        missing = [n for n in names if n not in given]
         if missing:
             raise TypeError(f"missing inputs: {', '.join(missing)}")
-        unknown = [n for n in given if n not in defaults]
+        unknown = [n for n in given if n not in names]
         if unknown:
-            raise TypeError(
-                f"unknown inputs: {', '.join(unknown)}; inputs are {', '.join(defaults)}"
-            )
-        outputs, value = prepared.jitted(*[given[n] for n in prepared.cell.inputs])
+            raise TypeError(f"unknown inputs: {', '.join(unknown)}; inputs are {', '.join(names)}")
+        with prepared.settings():
+            outputs, value = prepared.jitted(*cell.arguments(given))
+        outputs = {n: open_(v) for n, v in outputs.items()}
         if len(outputs) == 1:
             return next(iter(outputs.values()))
-        return outputs or value
+        return outputs or open_(value)
 
-    call.__doc__ = (
-        f"Inputs: {', '.join(prepared.cell.inputs)}. Outputs: {', '.join(prepared.cell.outputs)}."
-    )
+    call.__doc__ = f"Inputs: {', '.join(names)}. Outputs: {', '.join(run.outputs)}."
     return call

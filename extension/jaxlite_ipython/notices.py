@@ -19,6 +19,7 @@ from jaxlite.diagnose.cell_history import CellHistory
 from jaxlite.diagnose.hooks import Runner, add_runner_hook, remove_runner_hook
 from jaxlite.diagnose.lint import LintMessage, lint_cell
 from jaxlite.diagnose.stale import StaleNotice, StaleWatch
+from jaxlite_ipython.session import CellRun
 
 __all__ = ["Notices"]
 
@@ -96,6 +97,17 @@ class Notices:
     def cell_assigned(self, names: Iterable[str]) -> None:
         """Take in what the ``%%jit`` cell that is running has assigned."""
         self._cell_outputs = tuple(names)
+
+    def jit_cell_ran(self, run: CellRun) -> None:
+        """Say what has changed under a ``%%jit`` cell: globals of its functions, other cells."""
+        for notice in run.stale:
+            self._stale(notice)
+        self.check_sources(run.prepared.cell.inputs, "this cell ran with")
+
+    def overhead(self) -> str:
+        """Return what watching costs, as text."""
+        n = len(self._entries)
+        return f"{n} jitted function{'' if n == 1 else 's'} watched for changed globals"
 
     def check_sources(self, paths: Iterable[str], what: str) -> None:
         """Say JL204 for names whose cell has been edited since it assigned them."""

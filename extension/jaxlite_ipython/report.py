@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jaxlite.diagnose.difference import Difference
-
 __all__ = ["RunReport", "arrow", "milliseconds"]
 
 
@@ -49,14 +47,14 @@ class RunReport:
     trace_s: float
     compile_s: float
     run_s: float
-    differences: Sequence[Difference] = ()
+    differences: Sequence[str] = ()
 
     def __str__(self) -> str:
         sep = f" {dot()} "
         if self.status == "cached":
             return f"%%jit  cached{sep}ran {milliseconds(self.run_s)}"
         if self.status == "again" and self.differences:
-            why = "; ".join(str(d) for d in self.differences[:3])
+            why = "; ".join(self.differences[:3])
             return f"%%jit  compiled again: {why}{sep}{milliseconds(self.trace_s + self.compile_s)}"
         kernels = f"{self.n_kernels} kernel{'' if self.n_kernels == 1 else 's'}"
         ops = f"{self.n_ops} op{'' if self.n_ops == 1 else 's'}"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import types
 from typing import Any
 
@@ -13,12 +14,21 @@ from IPython.core.error import UsageError
 
 import jaxlite
 from jaxlite.diagnose.tracebacks import strip
-from jaxlite.errors import CellError, JaxliteError
+from jaxlite.errors import CellError, JaxliteError, TracerBoolConversionError
+from jaxlite_ipython.cell_source import character
 
-__all__ = ["install", "uninstall"]
+__all__ = ["ErrorDisplay", "cell_frame", "render"]
 
 #: The machinery of magics, as the ends of file names.
 _MAGICS = ("IPython/core/interactiveshell.py", "IPython/core/magic.py")
+#: The magic that runs a cell.
+_OWN = "jaxlite_ipython/magics.py"
+#: First words of errors that are about shapes that do not fit.
+_SHAPES = re.compile(
+    r"(Incompatible shapes|\w+ got incompatible shapes|dot_general requires|"
+    r"All input arrays must|Cannot concatenate|cannot reshape|matmul:)"
+)
+_PAIR = re.compile(r"\(([\d, ]*)\), \(([\d, ]*)\)")
 
 
 def cell_frame(error: BaseException) -> types.TracebackType | None:
@@ -32,18 +42,45 @@ def cell_frame(error: BaseException) -> types.TracebackType | None:
     return found
 
 
+def is_from_cell(error: BaseException) -> bool:
+    """Say whether an error has come out of a ``%%jit`` cell, whoever raised it."""
+    tb = error.__traceback__
+    while tb is not None:
+        if tb.tb_frame.f_code.co_filename.endswith(_OWN):
+            return True
+        tb = tb.tb_next
+    return False
+
+
+def code_of(error: BaseException) -> str | None:
+    """Return the JL number of an error: its own, or that of its kind."""
+    code = getattr(error, "code", None)
+    if isinstance(code, str) and code.startswith("JL"):
+        return code
+    if isinstance(error, TracerBoolConversionError):
+        return "JL021"
+    if isinstance(error, TypeError | ValueError) and _SHAPES.match(str(error)):
+        return "JL020"
+    return None
+
+
 def render(error: BaseException) -> list[str]:
     """Return the lines of an error in a ``%%jit`` cell.
 
-    What, the user's line with a caret, facts and fix.
+    What, the user's lines with carets, facts and fix.
     """
-    code = getattr(error, "code", None)
+    code = code_of(error)
     first, _, rest = str(error).partition("\n")
     tb = cell_frame(error)
-    if tb is None:
-        return [f"{code} {error}" if code else f"{type(error).__name__}: {error}"]
     head = f"{code} " if code else ""
+    if tb is None:
+        # An error about the cell's text names its own kind and line.
+        is_own = isinstance(error, CellError)
+        return [f"{head}{error}" if is_own else f"{head}{type(error).__name__}: {error}"]
     lines = [f"{head}{type(error).__name__}: {first} (line {tb.tb_lineno})", *_source_lines(tb)]
+    lines += _frames_below(tb)
+    if code == "JL020":
+        lines += _aligned_shapes(first)
     return ["\n".join([*lines, rest]) if rest else "\n".join(lines)]
 
 
@@ -57,8 +94,72 @@ def _source_lines(tb: types.TracebackType) -> list[str]:
     if at < len(positions):
         line, end_line, start, end = positions[at]
         if line == end_line and start is not None and end is not None:
+            start, end = character(text, start), character(text, end)
             lines.append("    " + " " * start + "^" * max(1, end - start))
     return lines
+
+
+def _frames_below(tb: types.TracebackType) -> list[str]:
+    """Return a line for each function of the user's that the cell was in, at most the last five."""
+    lines: list[str] = []
+    error = strip(Exception().with_traceback(tb.tb_next), _MAGICS)
+    below = error.__traceback__
+    while below is not None:
+        code = below.tb_frame.f_code
+        text = linecache.getline(code.co_filename, below.tb_lineno).strip()
+        lines.append(f"    in {code.co_name}, line {below.tb_lineno}: {text}".rstrip(": "))
+        below = below.tb_next
+    left_out = len(lines) - 5
+    return lines if left_out <= 0 else [f"    ({left_out} calls)", *lines[-5:]]
+
+
+def _aligned_shapes(first: str) -> list[str]:
+    """Return two shapes below each other, aligned at the right as broadcasting does."""
+    found = _PAIR.search(first)
+    if not found:
+        return []
+    shapes = [[n.strip() for n in text.split(",") if n.strip()] for text in found.groups()]
+    rank = max(map(len, shapes))
+    padded = [("",) * (rank - len(s)) + tuple(s) for s in shapes]
+    widths = [max(len(p[i]) for p in padded) for i in range(rank)]
+    rows = []
+    for shape, parts in zip(shapes, padded, strict=True):
+        cells = [p.rjust(w) for p, w in zip(parts, widths, strict=True)]
+        missing = rank - len(shape)
+        start = sum(widths[:missing]) + 2 * missing
+        rows.append(f"      [{' ' * start}{', '.join(cells)[start:]}]")
+    axis = max((i for i in range(rank) if _differ(padded, i)), default=None)
+    if axis is not None:
+        pair = " and ".join(p[axis] for p in padded)
+        name = "last axes" if axis == rank - 1 else f"axes {axis}"
+        rows[-1] += f"      {name} differ: {pair}"
+    return rows
+
+
+def _differ(padded: list[tuple[str, ...]], axis: int) -> bool:
+    a, b = (p[axis] for p in padded)
+    return bool(a and b and a != b and "1" not in (a, b))
+
+
+class ErrorDisplay:
+    """Shows errors of one shell without our frames; handlers of others come back afterwards."""
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self._before: tuple[Any, Any] | None = None
+
+    def install(self) -> None:
+        """Show errors without our frames from now on."""
+        shell = self.shell
+        self._before = shell.custom_exceptions, getattr(shell, "CustomTB", None)
+        shell.set_custom_exc((Exception, KeyboardInterrupt), _handler)
+
+    def uninstall(self) -> None:
+        """Show errors as before."""
+        if self._before is not None:
+            self.shell.custom_exceptions = self._before[0]
+            if self._before[1] is not None:
+                self.shell.CustomTB = self._before[1]
 
 
 def _handler(
@@ -70,25 +171,16 @@ def _handler(
     if jaxlite.config.traceback == "full":
         shell.showtraceback((kind, error, tb), tb_offset=tb_offset)
         return None
-    if cell_frame(error) is not None or isinstance(error, CellError):
+    is_interrupt = isinstance(error, KeyboardInterrupt)
+    if not is_interrupt and (is_from_cell(error) or isinstance(error, CellError)):
         lines = render(error)
     else:
         strip(error, _MAGICS)
         lines = shell.InteractiveTB.structured_traceback(
             kind, error, error.__traceback__, tb_offset=0
         )
-        code = getattr(error, "code", None)
+        code = code_of(error)
         if code and isinstance(error, JaxliteError):
             lines = [*lines[:-1], f"{code} {lines[-1]}"]
     shell._showtraceback(kind, error, lines)
     return lines
-
-
-def install(shell: Any) -> None:
-    """Show errors without our frames from now on; handlers of others keep their exceptions."""
-    shell.set_custom_exc((Exception,), _handler)
-
-
-def uninstall(shell: Any) -> None:
-    """Show errors as IPython does."""
-    shell.set_custom_exc((), None)

@@ -36,15 +36,9 @@ class StaleNotice:
         where = f", set in cell {cell}" if cell is not None else ""
         changed = f"{c.value.path} changed since {self.function} was traced"
         if self.code == "JL202":
-            # A lambda has no name to call; the user knows what he bound the jitted function to.
-            call = (
-                "the jitted function's retrace()"
-                if self.function == "<lambda>"
-                else f"{self.function}.retrace()"
-            )
             return (
                 f"JL202 {self.function} uses the old value of {c.value.path} ({c.old}, now "
-                f"{c.new}{where}). Pass {c.value.path} as an argument, or call {call}."
+                f"{c.new}{where}). Pass {c.value.path} as an argument, or {self._retrace()}."
             )
         if self.code == "JL201":
             return (
@@ -53,7 +47,19 @@ class StaleNotice:
             )
         return (
             f"JL203 {changed} ({c.old} -> {c.new}{where}). Pass {c.value.path} as an argument, or "
-            f"call {self.function}.retrace()."
+            f"{self._retrace()}."
+        )
+
+    def _retrace(self) -> str:
+        """Return what makes a new trace."""
+        if " " in self.function:  # a notebook cell
+            return "run it with --stale retrace"
+        # A lambda has no name to call; the user knows what he bound the jitted function to.
+        is_lambda = self.function == "<lambda>"
+        return (
+            "call the jitted function's retrace()"
+            if is_lambda
+            else f"call {self.function}.retrace()"
         )
 
 

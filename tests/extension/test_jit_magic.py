@@ -140,7 +140,7 @@ def test_suggestion_for_a_misspelled_name(notebook: Any) -> None:
     ("line", "message"),
     [
         ("--bogus", "unrecognized arguments: --bogus"),
-        ("--show nothing", "choose from none, trace, kernels, text"),
+        ("--show nothing", "choose from none, trace, grad, kernels, shapes, vmap, text"),
         ("2x", "'2x' is not a name for a function"),
     ],
 )

@@ -1,0 +1,98 @@
+"""The views that ``%%jit --show`` asks for. In: a cell. Out: displayed views, or a line of why not.
+
+A gradient needs a scalar: that of ``--grad``, else the last expression, else the only scalar output
+of the cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from IPython.display import display
+
+import jaxlite
+from jaxlite_ipython import views
+from jaxlite_ipython.cell_transforms import CellOptions
+from jaxlite_ipython.session import PreparedCell
+
+__all__ = ["show_views"]
+
+#: View -> the function of ``views`` that makes it.
+_MAKERS = {
+    "trace": "trace",
+    "grad": "grad_graph",
+    "kernels": "kernels",
+    "shapes": "shapes",
+    "vmap": "vmap_view",
+    "text": "trace",
+    "step": "step",
+}
+
+
+def show_views(
+    prepared: PreparedCell,
+    namespace: Mapping[str, Any],
+    wanted: tuple[str, ...],
+    options: CellOptions,
+) -> None:
+    """Display each wanted view as an output of its own."""
+    if not wanted:
+        return
+    arguments = prepared.cell.arguments(namespace)
+    with prepared.settings():
+        for name in wanted:
+            _show(name, prepared, arguments, options, len(wanted) > 1)
+
+
+def _show(
+    name: str, prepared: PreparedCell, arguments: list[Any], options: CellOptions, is_one_of: bool
+) -> None:
+    if _MAKERS[name] not in views.__all__:
+        if not is_one_of:
+            print(f"       --show {name}: this version has no such view")
+        return
+    maker: Callable[..., Any] = getattr(views, _MAKERS[name])
+    function: Any = prepared.jitted
+    if name == "grad":
+        loss = loss_function(prepared, arguments, options)
+        if loss is None:
+            print("       --show grad: no scalar to differentiate; use --grad LOSS")
+            return
+        function = loss
+    if name == "vmap":
+        axes = dict(options.vmap)
+        if not axes:
+            if not is_one_of:
+                print("       --show vmap: say which axes with --vmap x:0")
+            return
+        in_axes = tuple(axes.get(n) for n in prepared.cell.inputs)
+        display(maker(prepared.cell.plain, in_axes, *arguments))  # type: ignore[no-untyped-call]
+        return
+    view = maker(function, *arguments)
+    if name == "text":
+        print(view.text())
+    else:
+        display(view)  # type: ignore[no-untyped-call]
+
+
+def loss_function(
+    prepared: PreparedCell, arguments: list[Any], options: CellOptions
+) -> Callable[..., Any] | None:
+    """Return the cell as a function of its inputs that returns the scalar to differentiate."""
+    if options.vmap:
+        return None
+    outs, value = prepared.jitted.eval_shape(*arguments)
+    name = options.grad[0] if options.grad else None
+    if name is None and getattr(value, "shape", None) != ():
+        scalars = [n for n, v in outs.items() if getattr(v, "shape", None) == ()]
+        if len(scalars) != 1:
+            return None
+        (name,) = scalars
+
+    def loss(*args: Any) -> Any:
+        outputs, last = prepared.cell.plain(*args)
+        return last if name is None else outputs[name]
+
+    loss.__wrapped__ = prepared.cell.plain  # type: ignore[attr-defined]
+    return jaxlite.jit(loss)  # type: ignore[no-any-return]
