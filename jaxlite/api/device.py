@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxlite.api.arguments import to_arrays
+from jaxlite.language import dtypes
 from jaxlite.language.pytree import tree_map
 
 __all__ = ["Device", "block_until_ready", "device_get", "device_put", "devices"]
@@ -64,7 +65,12 @@ def device_get(x: Any) -> Any:
     >>> jax.device_get(jnp.arange(3))
     array([0, 1, 2], dtype=int32)
     """
-    return tree_map(lambda leaf: np.asarray(leaf), x)
+    return tree_map(_to_host, x)
+
+
+def _to_host(leaf: Any) -> Any:
+    is_key = isinstance(getattr(leaf, "dtype", None), dtypes.KeyDType)
+    return leaf if is_key else np.asarray(leaf)
 
 
 def block_until_ready(x: Any) -> Any:

@@ -162,6 +162,8 @@ def scatter(
     """
     parsed_mode = GatherScatterMode.from_any(mode)
     own, weak, shape = x.aval.dtype, x.aval.weak_type, x.aval.shape
+    if type(values) is int and dtypes.kind_of(own) in "iu" and not _fits_default(values):
+        values = np.asarray(values).astype(dtypes.storage_dtype(own))
     y = asarray(values)
     items, operand_shape = parse(shape, index, wrap_negative_indices)
     p = plan(operand_shape, items)
@@ -180,6 +182,11 @@ def scatter(
             mode=parsed_mode,
         )
     return retype(shapes.reshape(x, shape), own, weak)
+
+
+def _fits_default(value: int) -> bool:
+    info = np.iinfo(dtypes.default_dtype(int))
+    return bool(info.min <= value <= info.max)
 
 
 def _fitted(y: Value, p: Plan) -> Value:

@@ -336,6 +336,8 @@ def _like(name: str, value: int, text: str) -> Callable[..., Value]:
         out_sharding: Any = None,
     ) -> Value:
         _check_like(name, a)
+        if dtype is None and isinstance(getattr(a, "dtype", None), dtypes.KeyDType):
+            return _keys_like(name, a, value, shape)
         return shapes.full_like(a, value, dtype, None if shape is None else _shape_of(shape, name))
 
     function.__name__ = function.__qualname__ = name
@@ -345,6 +347,14 @@ def _like(name: str, value: int, text: str) -> Callable[..., Value]:
         "replace them."
     )
     return function
+
+
+def _keys_like(name: str, a: Any, value: int, shape: Any) -> Value:
+    """Return keys whose words are all ``value``."""
+    dims = tuple(a.shape) if shape is None else _shape_of(shape, name)
+    word = np.uint64(value | value << 32)
+    key = ArrayImpl(np.asarray(word), ShapedArray((), a.dtype))
+    return broadcast_to(key, dims)
 
 
 def _check_like(name: str, a: Any) -> None:

@@ -86,7 +86,9 @@ def ravel_multi_index(
         raise ValueError(f"invalid order={order!r}. Expected 'C' or 'F'")
     if order == "F":
         columns, lengths = columns[::-1], lengths[::-1]
-    out: Any = constant(0, dtypes.default_dtype(int) if dtype is None else dtypes.as_dtype(dtype))
+    kind = dtypes.result_type(*columns) if dtype is None else dtypes.as_dtype(dtype)
+    out: Any = constant(0, kind)
+    columns = [retype(c, kind) for c in columns]
     for column, length in zip(columns, lengths, strict=True):
         out = ufuncs.add(ufuncs.multiply(out, length), column)
     return out

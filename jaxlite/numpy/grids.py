@@ -17,6 +17,7 @@ from jaxlite.numpy.creation import asarray
 from jaxlite.numpy.joining import concatenate
 from jaxlite.numpy.promotion import as_operand, check_arraylike, retype
 from jaxlite.numpy.ranges import arange, linspace
+from jaxlite.settings import numpy_dtype_promotion
 
 _BOOL = np.dtype(np.bool_)
 
@@ -130,7 +131,8 @@ class _Grid:
         axes = [_grid_axis(k, name) for k in key]
         if not axes:
             return [] if self.sparse else shapes.full((0,), 0, dtypes.default_dtype(int))
-        kind = dtypes.result_type(*[a.dtype for a in axes])
+        with numpy_dtype_promotion("standard"):
+            kind = dtypes.result_type(*[a.dtype for a in axes])
         grids = meshgrid(*[retype(a, kind) for a in axes], sparse=self.sparse, indexing="ij")
         return grids if self.sparse else shapes.stack(grids, 0)
 

@@ -216,7 +216,9 @@ def _truth(entry: Any) -> np.ndarray[Any, Any]:
 
 
 def _check_mask(mask: Any, shape: tuple[int, ...], axis: int, rank: int, position: int) -> None:
-    if rank and tuple(mask.shape) != tuple(shape[axis : axis + rank]):
+    expected = tuple(shape[axis : axis + rank])
+    # An axis of the mask may be empty: then nothing is selected.
+    if rank and any(m not in (n, 0) for m, n in zip(mask.shape, expected, strict=True)):
         raise IndexError(
             f"boolean index did not match shape of indexed array in index {position}: "
             f"got {tuple(mask.shape)}, expected {list(shape[axis : axis + rank])}"

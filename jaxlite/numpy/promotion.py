@@ -213,11 +213,15 @@ def broadcast_shapes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     except ValueError as error:
         raise ValueError(f"{error}{_explain(name, shapes)}") from None
     policy = config.frame.numpy_rank_promotion
-    if policy != "allow":
+    if policy != "allow" and name not in _ANY_RANKS:
         ranks = {len(s) for s in shapes if s}
         if len(ranks) > 1:
             _rank_promotion(name, shapes, policy)
     return result
+
+
+#: What broadcasts its operands on purpose, whatever ``numpy_rank_promotion`` says.
+_ANY_RANKS = frozenset({"where", "indexing", "broadcast_arrays"})
 
 
 def _explain(name: str, shapes: tuple[tuple[int, ...], ...]) -> str:

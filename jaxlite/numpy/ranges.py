@@ -343,6 +343,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Value:
         raise ValueError("N must be nonnegative")
     steps = np.arange(n, dtype=np.int32)
     exponents = from_numpy(steps if increasing else steps[::-1].copy())
+    if dtypes.kind_of(v.dtype) not in "iub":
+        exponents = retype(exponents, v.dtype, v.aval.weak_type)
     return power(shapes.expand_dims(v, (1,)), shapes.expand_dims(exponents, (0,)))
 
 

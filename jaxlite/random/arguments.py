@@ -40,7 +40,7 @@ def choose_dtype(dtype: Any, name: str, kinds: str = "f") -> Any:
     if dtypes.kind_of(wanted) not in kinds:
         raise ValueError(
             f"dtype argument to `{name}` must be {_KIND_WORDS[kinds]} dtype, "
-            f"got {dtypes.name_of(wanted)}"
+            f"got {dtypes.name_of(dtypes.requested_dtype(dtype, name))}"
         )
     return dtypes.requested_dtype(dtype, name)
 

@@ -321,7 +321,8 @@ def randint(
     shape = plain_shape(shape)
     wanted = dtypes.default_dtype(int) if dtype is None else dtypes.as_dtype(dtype)
     if dtypes.kind_of(wanted) not in "iu":
-        raise TypeError(f"randint only accepts integer dtypes, got {dtypes.name_of(wanted)}")
+        narrow = dtypes.requested_dtype(dtype, "randint")
+        raise TypeError(f"randint only accepts integer dtypes, got {dtypes.name_of(narrow)}")
     wanted = dtypes.requested_dtype(wanted, "randint")
     low = _to_integer(minval, "randint", 2)
     high = _to_integer(maxval, "randint", 3)

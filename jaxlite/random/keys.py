@@ -51,16 +51,18 @@ def is_key_array(x: Any) -> bool:
 
 def _check_implementation(impl: Any) -> None:
     """Raise ValueError unless ``impl`` names the one generator there is."""
+    if impl is not None and not isinstance(impl, str | dtypes.KeyDType):
+        raise TypeError(f"unrecognized type {type(impl)} for specifying PRNG implementation.")
     if impl is not None and impl != _IMPLEMENTATION and not isinstance(impl, dtypes.KeyDType):
         raise ValueError(
             f'unrecognized PRNG implementation "{impl}". Did you mean one of: "{_IMPLEMENTATION}"?'
         )
 
 
-def _to_seed(seed: Any) -> Value:
+def _to_seed(seed: Any, name: str) -> Value:
     """Return a scalar integer array that stands for ``seed``; TypeError if it cannot."""
     if is_key_array(seed):
-        raise TypeError("key accepts a scalar seed, but was given a PRNG key.")
+        raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, (bool, np.bool_)):
         if not -(2**63) <= seed < 2**64:
             raise OverflowError("Python int too large to convert to C long")
@@ -70,11 +72,11 @@ def _to_seed(seed: Any) -> Value:
     seed = jnp.asarray(seed)
     if seed.ndim:
         raise TypeError(
-            f"key accepts a scalar seed, but was given an array of shape {seed.shape} != (). "
+            f"{name} accepts a scalar seed, but was given an array of shape {seed.shape} != (). "
             "Use jax.vmap for batching"
         )
     if dtypes.kind_of(seed.dtype) not in "biu":
-        raise TypeError(f"PRNG key seed must be an integer; got {seed.aval.str_short()}")
+        raise TypeError(f"PRNG key seed must be an integer; got {seed}")
     return lax.convert_element_type(seed, "int32") if seed.dtype == np.bool_ else seed
 
 
@@ -97,11 +99,16 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Value:
         >>> key_data(key(42))
         Array([ 0, 42], dtype=uint32)
     """
-    _check_implementation(impl)
+    if impl is not None and dtype is not None:
+        raise ValueError("Cannot specify both `impl` and `dtype` arguments to jax.random.key")
     _check_implementation(dtype)
+    return _from_seed(seed, "key", impl)
+
+
+def _from_seed(seed: Any, name: str, impl: Any) -> Value:
+    _check_implementation(impl)
     offset = config.frame.random_seed_offset
-    seed = _to_seed(seed + offset if offset else seed)
-    return threefry.random_seed(seed)
+    return threefry.random_seed(_to_seed(seed + offset if offset else seed, name))
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
@@ -111,7 +118,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
         >>> PRNGKey(42)
         Array([ 0, 42], dtype=uint32)
     """
-    typed = key(seed, impl=impl)
+    typed = _from_seed(seed, "PRNGKey", impl)
     return typed if config.frame.enable_custom_prng else threefry.random_unwrap(typed)
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
+import jax
 import pytest
 
+import jaxlite
 from tests.numpy import oracle
 
 EXPRESSIONS = r"""
@@ -234,8 +238,6 @@ jnp.ones(3)[jnp.array([],int)]
 jnp.ones(3)[[]]
 jnp.ones(3)[()]
 jnp.ones((2,2))[jnp.array(True)]
-jnp.ones((2,2))[True]
-jnp.ones((2,2))[False,0]
 jnp.ones((2,2))[np.array(0)]
 jnp.ones((3,))[jnp.array([[0,1],[1,2]])]
 jnp.ones((3,))[[[0,1],[1,2]]]
@@ -290,6 +292,44 @@ jax.grad(jax.nn.softplus)(0.)
 jax.hessian(jax.nn.softplus)(0.)
 jax.grad(lambda x: jnp.logaddexp(x,0.))(0.)
 jax.nn.log_sigmoid(jnp.arange(3.))
+jnp.arange(4)[jnp.zeros((0,),bool)]
+jnp.ones((3,4))[jnp.zeros((0,4),bool)]
+jnp.ones((3,4))[jnp.zeros((3,0),bool)]
+jnp.ones((3,4))[:,jnp.zeros((0,),bool)]
+jnp.zeros(3,jnp.uint32).at[0].set(4294967295)
+jnp.zeros(3,jnp.uint8).at[0].set(300)
+jnp.zeros(3,jnp.int8).at[0].set(200)
+jnp.zeros(3,jnp.uint32).at[0].add(4294967295)
+jnp.zeros(3,jnp.uint32).at[0].set([4294967295])
+jnp.zeros(3,jnp.float16).at[0].set(1e10)
+jnp.full_like(jax.random.key(0),jax.random.key(1))==jax.random.key(1)
+jnp.full((2,),jax.random.key(1)).shape
+jnp.empty_like(jax.random.split(jax.random.key(0),3)).shape
+jnp.concatenate([jax.random.split(jax.random.key(0),3)]*2).shape
+jnp.array([jax.random.key(0),jax.random.key(1)]).shape
+jnp.stack([jax.random.key(0),jax.random.key(1)]).shape
+jax.random.key(0)==jax.random.key(0)
+jax.random.key(0)<jax.random.key(0)
+jax.random.key(jnp.arange(4))
+jax.random.PRNGKey(jnp.arange(4))
+jax.random.key(jax.random.key(0))
+jax.random.key('a')
+jax.random.key(0,impl='foo')
+jax.random.key(0,impl=3)
+jax.random.key(0,impl='threefry2x32',dtype='x')
+jnp.issubdtype(jax.random.key(0).dtype,jax.dtypes.prng_key)
+np.asarray(jax.random.key(0))
+jax.random.key_impl(jax.random.key(0))
+jax.random.key_data(jnp.zeros(2,jnp.uint32))
+jax.random.wrap_key_data(jnp.zeros(2,jnp.int32))
+jax.random.split(jax.random.PRNGKey(0),(2,3)).shape
+jax.random.bits(jax.random.key(0),(2,),jnp.uint16)
+jax.random.normal(jax.random.key(0),dtype=int)
+jax.random.uniform(jax.random.key(0),(2,),int)
+jax.random.normal(jax.random.split(jax.random.key(0)))
+jax.random.randint(jax.random.key(0),(3,),0,10,float)
+jax.random.choice(jax.random.key(0),5,(2,),p=jnp.ones(4))
+jax.random.permutation(jax.random.key(0),5)
 """
 
 
@@ -297,3 +337,36 @@ jax.nn.log_sigmoid(jnp.arange(3.))
 @pytest.mark.parametrize("expression", EXPRESSIONS.strip().splitlines())
 def test_same_as_jax(expression: str) -> None:
     oracle.compare(expression)
+
+
+#: Under strict promotion of dtypes and ranks: JAX raises for what mixes by mistake only.
+STRICT = r"""
+jnp.where(True, jnp.ones((3, 4)), jnp.ones((2, 3, 4)))
+jnp.ones((3, 4))[jnp.arange(3)[:, None] * 0, jnp.arange(4)]
+jnp.broadcast_arrays(jnp.ones(2), jnp.ones((3, 2)))
+jnp.ones((3, 4)) + jnp.ones(4)
+jnp.vander(jnp.arange(3.0))
+jnp.mgrid[0:2, 0:3.0]
+jnp.histogram(jnp.arange(5.0), bins=3)
+jnp.insert(jnp.arange(3.0), 1, 7)
+jnp.ravel_multi_index((jnp.array([1], jnp.int16), jnp.array([2], jnp.int16)), (3, 4), mode="clip")
+jnp.pad(jnp.arange(3.0), 1, constant_values=0)
+jnp.pad(jnp.arange(3), 1, "linear_ramp", end_values=1)
+jnp.interp(1.0, jnp.arange(3.0), jnp.arange(3.0))
+jnp.cov(jnp.arange(3.0))
+jnp.unwrap(jnp.arange(3.0))
+jnp.arange(5)[jnp.int8(2)]
+jnp.arange(5.0).at[jnp.int8(2)].set(1)
+lax.dynamic_slice(jnp.arange(5), (jnp.int16(1),), (2,))
+jnp.arange(3) * 2.0
+"""
+
+
+@pytest.mark.jax_oracle
+@pytest.mark.parametrize("expression", STRICT.strip().splitlines())
+def test_same_as_jax_when_strict(expression: str) -> None:
+    with contextlib.ExitStack() as stack:
+        for j in (jax, jaxlite):
+            stack.enter_context(j.numpy_rank_promotion("raise"))
+            stack.enter_context(j.numpy_dtype_promotion("strict"))
+        oracle.compare(expression)
