@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from jaxlite import nn, random
     from jaxlite.diagnose.guards import no_recompile, watch
     from jaxlite.diagnose.padding import bucket, pad_batch
+    from jaxlite.diagnose.progress import progress
     from jaxlite.diagnose.why_recompiled import why_recompiled
 
 #: Where each stage is, as "path:name", in the order in which to read the code for the first time.
@@ -108,6 +109,7 @@ _DEBUGGER = {
     "bucket": "jaxlite.diagnose.padding",
     "no_recompile": "jaxlite.diagnose.guards",
     "pad_batch": "jaxlite.diagnose.padding",
+    "progress": "jaxlite.diagnose.progress",
     "watch": "jaxlite.diagnose.guards",
     "why_recompiled": "jaxlite.diagnose.why_recompiled",
 }
@@ -165,6 +167,7 @@ __all__ = [
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "pad_batch",
+    "progress",
     "random",
     "remat",
     "stages",

@@ -3,8 +3,8 @@
 Files, in reading order: ``options`` (the ``%%jit`` line), ``cell_source``, ``kept``,
 ``cell_transforms`` and ``cell`` (one cell as a function), ``session`` (what is remembered),
 ``report`` (the one line), ``check_grad``, ``cell_views`` (what ``--show`` shows), ``magics``,
-``notices`` (messages about captured globals), ``tracebacks``, ``views`` (pictures). Reads the
-engine only through the public names, ``stages``, ``diagnose`` and ``events``.
+``notices`` (messages about captured globals), ``progress_lines``, ``tracebacks``, ``views``
+(pictures). Reads the engine only through the public names, ``stages``, ``diagnose`` and ``events``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from jaxlite_ipython.magics import JaxliteMagics
 from jaxlite_ipython.notices import Notices
+from jaxlite_ipython.progress_lines import ProgressLines
 from jaxlite_ipython.session import CellSession
 from jaxlite_ipython.tracebacks import ErrorDisplay
 
@@ -30,16 +31,19 @@ class _Extension:
         table = shell.magics_manager.magics
         self.hidden = {(kind, name): table[kind].get(name) for kind, name in _MAGICS}
         self.notices = Notices(shell)
-        self.magics = JaxliteMagics(shell, CellSession(), self.notices)
+        self.progress = ProgressLines(shell)
+        self.magics = JaxliteMagics(shell, CellSession(), self.notices, self.progress)
         self.errors = ErrorDisplay(shell)
 
     def start(self) -> None:
         self.shell.register_magics(self.magics)
         self.notices.start()
+        self.progress.start()
         self.errors.install()
 
     def stop(self) -> None:
         self.notices.stop()
+        self.progress.stop()
         self.errors.uninstall()
         manager = self.shell.magics_manager
         for (kind, name), before in self.hidden.items():

@@ -23,6 +23,7 @@ from jaxlite_ipython.check_grad import check_gradients
 from jaxlite_ipython.kept import open_
 from jaxlite_ipython.notices import Notices
 from jaxlite_ipython.options import parse_jit_line, parser
+from jaxlite_ipython.progress_lines import ProgressLines
 from jaxlite_ipython.report import dot, milliseconds
 from jaxlite_ipython.session import CellRun, CellSession, PreparedCell
 
@@ -35,10 +36,13 @@ class JaxliteMagics(Magics):
 
     shell: Any
 
-    def __init__(self, shell: Any, session: CellSession, notices: Notices) -> None:
+    def __init__(
+        self, shell: Any, session: CellSession, notices: Notices, progress: ProgressLines
+    ) -> None:
         super().__init__(shell)
         self.session = session
         self.notices = notices
+        self.progress = progress
 
     @cell_magic("jit")  # type: ignore[arg-type]
     def jit_cell(self, line: str, cell: str) -> Any:
@@ -84,7 +88,7 @@ class JaxliteMagics(Magics):
         text = str(run.report)
         if options.time:
             text += f" {dot()} median of 20 runs {milliseconds(self._median(run))}"
-        print(text)
+        self.progress.summary(text)
         for note in run.notes:
             print(f"       {note}")
         if options.dry:

@@ -24,6 +24,7 @@ from jaxlite.api.arguments import (
 from jaxlite.api.carry import check_carry, promote_weak_carry
 from jaxlite.api.control_flow import strengthen
 from jaxlite.api.vmap import vmap
+from jaxlite.diagnose.progress import loop_params
 from jaxlite.higher_order.scan import row, scan_p
 from jaxlite.higher_order.while_loop import while_p
 from jaxlite.language import dtypes
@@ -51,7 +52,11 @@ def _stage(
 
 
 def while_loop(
-    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Any],
+    init_val: Any,
+    *,
+    progress: bool | str = False,
 ) -> Any:
     """Return the first carry for which ``cond_fun`` is false, starting from ``init_val``.
 
@@ -59,6 +64,7 @@ def while_loop(
       cond_fun: ``carry -> bool scalar``.
       body_fun: ``carry -> carry`` of the same structure, shapes and dtypes.
       init_val: first carry, a pytree.
+      progress: show how many steps are done; a text is its label.
 
     Raises:
       TypeError: condition or body return something else. ValueError: reverse-mode differentiation.
@@ -69,6 +75,7 @@ def while_loop(
     """
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    reporting = loop_params(progress, body_fun)
     if config.frame.disable_jit:
         value = init_val
         while bool(cond_fun(value)):
@@ -95,6 +102,7 @@ def while_loop(
         body_jaxpr=body,
         cond_nconsts=len(cond_consts),
         body_nconsts=len(body_consts),
+        **reporting,
     )
     return tree_unflatten(tree, outs)
 
@@ -116,6 +124,7 @@ def fori_loop(
     init_val: Any,
     *,
     unroll: int | bool | None = None,
+    progress: bool | str = False,
 ) -> Any:
     """Return the carry after ``for i in range(lower, upper): carry = body_fun(i, carry)``.
 
@@ -127,6 +136,7 @@ def fori_loop(
       body_fun: ``(i, carry) -> carry`` of the same structure, shapes and dtypes.
       init_val: first carry, a pytree.
       unroll: accepted as in JAX; needs concrete bounds.
+      progress: show how far the loop is while it runs; a text is its label.
 
     Raises:
       TypeError: bounds are no integers of one type, or the carry's type changes. OverflowError: a
@@ -146,7 +156,7 @@ def fori_loop(
         return value
     if is_concrete(lower) and is_concrete(upper):
         start, stop = int(_concrete(lower)), int(_concrete(upper))
-        return _fori_scan(start, max(stop - start, 0), body_fun, init_val, dtype)
+        return _fori_scan(start, max(stop - start, 0), body_fun, init_val, dtype, progress)
     if unroll is not None:
         raise ValueError(
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
@@ -160,7 +170,7 @@ def fori_loop(
         return ops.add(i, scalar(1, dtype)), end, body_fun(i, value)
 
     body.__name__ = getattr(body_fun, "__name__", "body_fun")
-    return while_loop(cond, body, (lower, upper, init_val))[2]
+    return while_loop(cond, body, (lower, upper, init_val), progress=progress)[2]
 
 
 def scalar(value: int, dtype: Any) -> Any:
@@ -212,13 +222,16 @@ def _as_index(x: Any, dtype: Any) -> Any:
     return ops.convert_element_type(x, dtype, False)
 
 
-def _fori_scan(start: int, length: int, body_fun: Any, init_val: Any, dtype: Any) -> Any:
+def _fori_scan(
+    start: int, length: int, body_fun: Any, init_val: Any, dtype: Any, progress: bool | str
+) -> Any:
     def step(carry: Any, _: Any) -> Any:
         i, value = carry
         return (ops.add(i, scalar(1, dtype)), body_fun(i, value)), None
 
     step.__name__ = getattr(body_fun, "__name__", "body_fun")
-    return scan(step, (scalar(start, dtype), init_val), None, length=length)[0][1]
+    init = (scalar(start, dtype), init_val)
+    return scan(step, init, None, length=length, progress=progress)[0][1]
 
 
 def scan(
@@ -229,6 +242,8 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
+    *,
+    progress: bool | str = False,
 ) -> Any:
     """Run ``carry, y = f(carry, x)`` over the first axis of ``xs``; return carry and stacked ``y``.
 
@@ -239,6 +254,7 @@ def scan(
       length: number of steps, needed only without ``xs``.
       reverse: from the last element to the first; ``y`` keeps the order of ``xs``.
       unroll: accepted as in JAX.
+      progress: show how far the loop is while it runs; a text is its label.
 
     Raises:
       TypeError: ``f`` returns no pair or changes the carry's type. ValueError: lengths differ or
@@ -255,6 +271,7 @@ def scan(
     xs_leaves, xs_tree = tree_flatten(xs)
     n = _scan_length(xs_leaves, length)
     xs_leaves = to_arrays(xs_leaves)
+    reporting = loop_params(progress, f)
     if config.frame.disable_jit:
         return _scan_in_python(f, init, xs, n, reverse)
     leaves, tree = tree_flatten(init)
@@ -286,6 +303,7 @@ def scan(
         num_consts=len(consts),
         reverse=reverse,
         unroll=int(unroll),
+        **reporting,
     )
     return tree_unflatten(tree, outs[:n_carry]), tree_unflatten(children[1], outs[n_carry:])
 

@@ -240,6 +240,7 @@ class _Entry:
         if step.trip <= 0:
             return
         code, put = self.code, self.code.put
+        self._report_now(step.progress, "0", step.trip)
         header, after, before = code.new_block("loop"), code.new_block("done"), code.block
         code.do(f"br label %{header.label}")
         code.place(header)
@@ -248,18 +249,21 @@ class _Entry:
         self.counters[step.counter] = counter
         self.steps(step.body)
         turn_ns = self.costs.steps_ns(step.body)
-        if step.trip * turn_ns > _POLL_NS:
-            self._poll(turn_ns)
         following = put(f"add nuw nsw i64 {i}, 1")
+        if step.trip * turn_ns > _POLL_NS or step.progress:
+            self._poll(turn_ns, self._report(step.progress, following, step.trip))
         more = put(f"icmp ult i64 {following}, {step.trip}")
         code.do(f"br i1 {more}, label %{header.label}, label %{after.label}")
         phi = f"  {i} = phi i64 [ 0, %{before.label} ], [ {following}, %{code.block.label} ]"
         header.lines.insert(0, phi)
         code.place(after)
+        self._report_now(step.progress, str(-1 - step.trip), step.trip)
 
     def _while(self, step: While) -> None:
         code, put = self.code, self.code.put
         header, body, after = (code.new_block(h) for h in ("while", "body", "done"))
+        count = self._new_count() if step.progress else ""
+        self._report_now(step.progress, "0", 0)
         code.do(f"br label %{header.label}")
         code.place(header)
         self.steps(step.cond)
@@ -268,12 +272,55 @@ class _Entry:
         code.do(f"br i1 {go_on}, label %{body.label}, label %{after.label}")
         code.place(body)
         self.steps(step.body)
-        self._poll(self.costs.steps_ns(step.cond) + self.costs.steps_ns(step.body))
+        turn_ns = self.costs.steps_ns(step.cond) + self.costs.steps_ns(step.body)
+        done = ""
+        if step.progress:
+            done = put(f"add i64 {put(f'load i64, ptr {count}')}, 1")
+            code.do(f"store i64 {done}, ptr {count}")
+        self._poll(turn_ns, self._report(step.progress, done, 0))
         code.do(f"br label %{header.label}")
         code.place(after)
+        if step.progress:
+            ended = put(f"sub i64 -1, {put(f'load i64, ptr {count}')}")
+            self._report_now(step.progress, ended, 0)
 
-    def _poll(self, turn_ns: float) -> None:
-        """Look for signals (Ctrl-C) about every ``_POLL_NS``; a turn takes ``turn_ns``."""
+    def _new_count(self) -> str:
+        """Emit a counter of turns that is 0 now."""
+        code = self.code
+        count = f"%count{code.fresh()[1:]}"
+        code.blocks[0].lines.insert(0, f"  {count} = alloca i64")
+        code.do(f"store i64 0, ptr {count}")
+        return count
+
+    # Looking for signals, and telling how far a loop is
+
+    def _report(self, progress: int, done: str, total: int) -> str:
+        """Return the call that tells that ``done`` turns are done; '' without progress."""
+        if not progress:
+            return ""
+        tell = self.module.declare("jaxlite_progress", "void", "i32", "i64", "i64")
+        return f"call void {tell}(i32 {progress}, i64 {done}, i64 {total})"
+
+    def _report_now(self, progress: int, done: str, total: int) -> None:
+        """Emit a report outside a loop."""
+        call = self._report(progress, done, total)
+        if call:
+            state = self._take_gil()
+            self.code.do(call)
+            self._drop_gil(state)
+
+    def _take_gil(self) -> str:
+        return self.code.put(f"call i32 {self.module.declare('PyGILState_Ensure', 'i32')}()")
+
+    def _drop_gil(self, state: str) -> None:
+        release = self.module.declare("PyGILState_Release", "void", "i32")
+        self.code.do(f"call void {release}(i32 {state})")
+
+    def _poll(self, turn_ns: float, report: str = "") -> None:
+        """Look for signals (Ctrl-C) about every ``_POLL_NS``; a turn takes ``turn_ns``.
+
+        ``report`` is a call to make at the same time.
+        """
         code, put, declare = self.code, self.code.put, self.module.declare
         turns = max(1, int(_POLL_NS / max(turn_ns, 1.0)))
         left = f"%turns.{self.polls}"
@@ -287,10 +334,21 @@ class _Entry:
         code.do(f"br i1 {now}, label %{look.label}, label %{go_on.label}")
         code.place(look)
         code.do(f"store i64 {turns}, ptr {left}")
-        state = put(f"call i32 {declare('PyGILState_Ensure', 'i32')}()")
+        state = self._take_gil()
         raised = put(f"call i32 {declare('PyErr_CheckSignals', 'i32')}()")
-        code.do(f"call void {declare('PyGILState_Release', 'void', 'i32')}(i32 {state})")
+        self._drop_gil(state)
         stop = put(f"icmp ne i32 {raised}, 0")
+        if report:
+            # Only now: a signal that is waiting would be raised inside the callback and be lost.
+            tell = code.new_block("tell")
+            code.do(f"br i1 {stop}, label %{self.interrupted.label}, label %{tell.label}")
+            code.place(tell)
+            state = self._take_gil()
+            code.do(report)
+            self._drop_gil(state)
+            code.do(f"br label %{go_on.label}")
+            code.place(go_on)
+            return
         code.do(f"br i1 {stop}, label %{self.interrupted.label}, label %{go_on.label}")
         code.place(go_on)
 

@@ -241,7 +241,7 @@ def _renamed(step: Step, old: str, new: View) -> Step:
             return replace(step, body=tuple([_renamed(s, old, new) for s in body]))
         case While(cond, flag, body):
             parts = [tuple([_renamed(s, old, new) for s in part]) for part in (cond, body)]
-            return While(parts[0], view(flag), parts[1])
+            return replace(step, cond=parts[0], flag=view(flag), body=parts[1])
         case Branch(index, branches):
             return Branch(
                 view(index), tuple(tuple(_renamed(s, old, new) for s in b) for b in branches)

@@ -84,7 +84,7 @@ def _lower_while(block: Block, eqn: JaxprEqn, plans: tuple[FusionPlan, ...]) -> 
     flag = block.temp("while_flag", cond.closed.jaxpr.outvars[0].aval.dtype, ())
     test = _nested(block, cond, [*cond_consts, *states], [flag], "cond")
     step = _carry(block, body, [*body_consts, *states], states, "body")
-    block.steps.append(While(tuple(test), flag, tuple(step)))
+    block.steps.append(While(tuple(test), flag, tuple(step), params.get("progress", 0)))
 
 
 def _lower_scan(block: Block, eqn: JaxprEqn, plans: tuple[FusionPlan, ...]) -> None:
@@ -101,7 +101,9 @@ def _lower_scan(block: Block, eqn: JaxprEqn, plans: tuple[FusionPlan, ...]) -> N
     rows = [_row(block.view(a), counter) for a in eqn.invars[n_consts + n_carry :]]
     ys = [_row(v, counter) for v in outs[n_carry:]]
     steps = _carry(block, body, [*consts, *states, *rows], states, "scan", ys)
-    block.steps.append(Loop(counter, length, tuple(steps), params["reverse"]))
+    block.steps.append(
+        Loop(counter, length, tuple(steps), params["reverse"], params.get("progress", 0))
+    )
 
 
 def _row(view: View, counter: str) -> View:

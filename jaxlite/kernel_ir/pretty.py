@@ -259,11 +259,12 @@ def _step(step: Step, depth: int, kernels: dict[Kernel, None]) -> Iterator[str]:
             yield f"{pad}{_results(outs)} = host {name}({_call(ins, params)})"
         case Copy(src, dst):
             yield f"{pad}{format_view(dst)} = copy {format_view(src)}"
-        case Loop(counter, trip, body, reverse):
-            yield f"{pad}loop {counter} in {trip}{', reverse' if reverse else ''}:"
+        case Loop(counter, trip, body, reverse, progress):
+            more = f"{', reverse' if reverse else ''}{', progress' if progress else ''}"
+            yield f"{pad}loop {counter} in {trip}{more}:"
             yield from _steps(body, depth + 1, kernels)
-        case While(cond, flag, body):
-            yield f"{pad}while:"
+        case While(cond, flag, body, progress):
+            yield f"{pad}while{', progress' if progress else ''}:"
             yield from _steps(cond, depth + 1, kernels)
             yield f"{pad}{_INDENT}leave unless {format_view(flag)}"
             yield from _steps(body, depth + 1, kernels)

@@ -93,21 +93,29 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """``for counter in range(trip)``, backwards when ``reverse``."""
+    """``for counter in range(trip)``, backwards when ``reverse``.
+
+    ``progress`` is the number under which it reports how far it is, 0 for not at all.
+    """
 
     counter: str
     trip: int
     body: tuple[Step, ...]
     reverse: bool = False
+    progress: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """``loop: cond; if not flag: leave; body``. ``flag`` is a bool scalar that ``cond`` writes."""
+    """``loop: cond; if not flag: leave; body``. ``flag`` is a bool scalar that ``cond`` writes.
+
+    ``progress`` is as for ``Loop``.
+    """
 
     cond: tuple[Step, ...]
     flag: View
     body: tuple[Step, ...]
+    progress: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,9 @@ import numpy as np
 from jaxlite.errors import KernelCompileError, MissingPartError
 from jaxlite.kernel_ir.program import Program
 from jaxlite.kernel_ir.target import ENTRY, Target
-from jaxlite.runtime import disk_cache, host_call, launch, library, platform
+from jaxlite.runtime import disk_cache, host_call, launch, library, loop_progress, platform
 from jaxlite.runtime.disk_cache import DiskCache
+from jaxlite.runtime.interrupt import interruptible
 from jaxlite.runtime.threads import Threads
 from jaxlite.runtime.upgrade import Background
 
@@ -41,6 +42,8 @@ _QUICK: Final = 0
 _CAREFUL: Final = 1
 #: Calls that take longer deserve careful code from the first one on.
 _LONG_US: Final = 20_000.0
+#: Characters of a text that takes LLVM a noticeable time: Ctrl-C ends the wait.
+_LARGE_TEXT: Final = 300_000
 #: What emitted code calls in the interpreter.
 _PYTHON_SYMBOLS: Final = (
     "PyErr_CheckSignals",
@@ -129,7 +132,10 @@ class Compiler:
             llvm.load_library_permanently("libm.so.6")
             if self.targets[0].vector_math:
                 llvm.load_library_permanently("libmvec.so.1")
-        addresses = {"jaxlite_host_call": host_call.trampoline_address()}
+        addresses = {
+            "jaxlite_host_call": host_call.trampoline_address(),
+            "jaxlite_progress": loop_progress.address(),
+        }
         for name in _PYTHON_SYMBOLS:
             function = getattr(ctypes.pythonapi, name)
             addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
@@ -176,17 +182,21 @@ class Compiler:
         self.threads.prepare_for(bare)
         key = disk_cache.key_of(bare, self.cpu, self.features, self.version)
         self.background.note()
-        cache = disk_cache.current()
+        work = functools.partial(self._code, key, bare, estimate_us(text), disk_cache.current())
+        return work() if len(bare) < _LARGE_TEXT else interruptible(work)
+
+    def _code(self, key: str, bare: str, estimate: float, cache: DiskCache | None) -> Code:
+        """Return the machine code of ``bare``; a compile of LLVM's is not interrupted."""
         with self._lock:
             code = self._loaded.get(key)
             if code is not None:
                 self._loaded.move_to_end(key)
                 return code
             data = cache.get(key) if cache else None
-            is_quick = data is None and estimate_us(text) < _LONG_US
+            is_quick = data is None and estimate < _LONG_US
             level = _QUICK if is_quick else _CAREFUL
             if data is None:
-                data = self._object_code(key, text, level, cache)
+                data = self._object_code(key, bare, level, cache)
             code = self._load(_symbol(key, level), data)
             self._loaded[key] = code
             if len(self._loaded) > _KEPT:
