@@ -18,6 +18,7 @@ import numpy as np
 
 from jaxlite import events
 from jaxlite.compiler.block import consts_of
+from jaxlite.compiler.emit_cuda import emit_cuda
 from jaxlite.compiler.emit_llvm import emit_llvm
 from jaxlite.compiler.fuse import fuse
 from jaxlite.compiler.lower import lower
@@ -63,7 +64,12 @@ class Compilation:
         return sum(not isinstance(s, Copy) for s in leaf_steps(self.program.steps))
 
     def text(self, stage: str) -> str:
-        """Return one stage as text: 'jaxpr', 'optimised', 'fusion', 'kernels' or 'llvm'."""
+        """Return one stage as text: 'jaxpr', 'optimised', 'fusion', 'kernels', 'llvm' or 'cuda'.
+
+        'cuda' is what a GPU would run: it needs none to be written.
+        """
+        if stage == "cuda":
+            return "\n".join(kernel.source for kernel in emit_cuda(self.program))
         stages = {
             "jaxpr": self.jaxpr,
             "optimised": self.optimised,

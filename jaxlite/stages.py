@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["STAGES", "Compiled", "Lowered", "Traced", "Wrapped"]
 
 #: Names of the stages that have text, in order.
-STAGES = ("jaxpr", "optimised", "fusion", "kernels", "llvm")
+STAGES = ("jaxpr", "optimised", "fusion", "kernels", "llvm", "cuda")
 
 
 class Wrapped:
@@ -98,7 +98,7 @@ class Lowered:
         return self.traced.out_info
 
     def as_text(self, stage: str = "llvm", **_: Any) -> str:
-        """Return one stage as text: 'jaxpr', 'optimised', 'fusion', 'kernels' or 'llvm'."""
+        """Return one stage as text: 'jaxpr', 'optimised', 'fusion', 'kernels', 'llvm' or 'cuda'."""
         return _stage_text(self.compilation, stage)
 
     def compile(self, **_: Any) -> Compiled:

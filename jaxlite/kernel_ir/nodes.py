@@ -338,3 +338,20 @@ def walk(e: Expr) -> Iterable[Expr]:
             seen.add(id(node))
             stack.append((node, True))
             stack.extend((a, False) for a in reversed(node.args))
+
+
+def nested_names(kernel: Kernel) -> dict[str, DType]:
+    """Return the dtype of every name that ``Let`` or ``Acc`` binds in ``kernel``."""
+    found: dict[str, DType] = {}
+    waiting: list[Stmt] = list(kernel.body)
+    while waiting:
+        match waiting.pop():
+            case Let(text, value):
+                found[text] = value.dtype
+            case Acc(text, init, _):
+                found[text] = init.dtype
+            case For(_, _, body, _):
+                waiting += body
+            case If(_, body, orelse):
+                waiting += [*body, *orelse]
+    return found
