@@ -92,6 +92,7 @@ READING_ORDER = (
     "transforms/transpose.py:backward_pass",
     "transforms/vmap.py:batch_flat",
     "diagnose/why_recompiled.py:why_recompiled",
+    "diagnose/gradient.py:trace_gradient",
 )
 
 #: Submodules that are loaded when somebody first uses them, to keep the import short.
@@ -100,6 +101,7 @@ _LATER = ("nn", "random")
 #: Names that live in the notebook extension: reached on first use, so that the engine never imports
 #: it.
 _VIEWS = {
+    "grad_graph": "jaxlite_ipython.views",
     "trace": "jaxlite_ipython.views",
     "kernels": "jaxlite_ipython.views",
 }

@@ -407,6 +407,21 @@ class JitFunction(Wrapped):
         entry = self._cache.entries.get(key) or self._make_entry(key, args, kwargs)
         return Traced(entry.traced, entry.name, key.in_tree, entry.out_tree, self, entry.trace_s)
 
+    def flat_arguments(
+        self, *args: Any, **kwargs: Any
+    ) -> tuple[list[Any], list[int | str], Callable[[Sequence[Any]], tuple[Any, Any]]]:
+        """Return the leaves that are inputs, the argument each is in, and how to put others in."""
+        key, leaves = self._key(args, kwargs)
+        rest, named = self._spec.without_static(args, kwargs)
+        owners: list[int | str] = [i for i, a in enumerate(rest) for _ in tree_flatten(a)[0]]
+        owners += [name for name in sorted(named) for _ in tree_flatten(named[name])[0]]
+
+        def rebuild(new: Sequence[Any]) -> tuple[Any, Any]:
+            full = tree_unflatten(key.in_tree, new)
+            return full if self._spec.is_empty else self._spec.filler(key.static)(*full)
+
+        return leaves, owners, rebuild
+
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for these arguments."""
         return self.trace(*args, **kwargs).lower()

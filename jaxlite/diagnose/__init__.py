@@ -10,6 +10,8 @@ it was traced, and what changed since), ``stale`` (the check at call time), ``ce
 (``no_recompile``, ``watch``), ``messages`` (log lines), ``cache_info``, ``padding``
 (``pad_batch``, ``bucket``), ``source_edits``, ``fixes`` and ``hoist`` (edits that make a recompile
 go away), ``why_recompiled`` (the report).
+Gradients: ``flat_program`` (calls opened), ``gradient`` (both passes, linked),
+``gradient_values`` (norms, NaN), ``check_gradient`` (finite differences), ``formulas``.
 
 Everything here works in plain scripts and pytest; the notebook extension only shows it.
 """

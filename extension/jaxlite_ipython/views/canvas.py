@@ -33,11 +33,14 @@ _WIDTHS = (
     "556 278 556 556 222 222 500 222 833 556 556 556 556 333 500 278 556 500 722 500 500 500 334 "
     "260 334 584"
 )
+#: Marks that the fonts of the PNG renderer do not have.
+_PNG_MARKS = str.maketrans("\N{CHECK MARK}\N{BALLOT X}", "\N{SQUARE ROOT}\N{MULTIPLICATION SIGN}")
 _SANS_WIDTHS = {chr(32 + i): int(w) / 1000 for i, w in enumerate(_WIDTHS.split())}
 
 
 def text_width(text: str, size: float, *, mono: bool = False, bold: bool = False) -> float:
     """Return about how wide ``text`` is, in pixels."""
+    text = text.replace("\N{COMBINING MACRON}", "")
     if mono:
         ems = sum(1.0 if unicodedata.east_asian_width(c) in "WF" else _MONO_WIDTH for c in text)
     else:
@@ -194,10 +197,10 @@ class Canvas:
             # The bundled mono face is a hair wider than what browsers use; sizes stay equal.
             parts.append(f"F {_n(size)} {len(font)} -{font} t {int(bold)} c 7 -{fill} ")
             x, y, place, width = numbers
-            data = text.encode()
+            data = text.translate(_PNG_MARKS).encode()
             at = f"{_n(x)} {_n(self.height - y)} {int(place)} {_n(width)}"
             # xdot counts bytes; Graphviz reads the text as it stands.
-            parts.append(f"T {at} {len(data)} -{text} ")
+            parts.append(f"T {at} {len(data)} -{data.decode()} ")
         return parts
 
     def _shape(self, kind: str, numbers: tuple[float, ...], pen: Pen) -> str:

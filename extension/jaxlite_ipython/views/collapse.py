@@ -14,7 +14,7 @@ from dataclasses import replace
 from jaxlite_ipython.views.costs import label_of
 from jaxlite_ipython.views.op_graph import Node, OpGraph, number_nodes
 from jaxlite_ipython.views.source_lines import Lane
-from jaxlite_ipython.views.words import count
+from jaxlite_ipython.views.words import bytes_text, count
 
 __all__ = ["LEVELS", "MAX_BOXES", "collapse"]
 
@@ -56,7 +56,7 @@ def _rebuild(
             if target is not new:
                 new.reads[target] = max(new.reads.get(target, 0.0), n_bytes)
     number_nodes(nodes)
-    return OpGraph(nodes, lanes, graph.n_ops, graph.flops)
+    return OpGraph(nodes, lanes, graph.n_ops, graph.flops, graph.places)
 
 
 def _copy(node: Node) -> Node:
@@ -166,10 +166,11 @@ def _group(
     label: Callable[[list[Node]], str],
 ) -> OpGraph:
     """Return the graph with the operations of each lane as one box."""
-    members: dict[int, list[Node]] = {}
+    members: dict[tuple[int, str], list[Node]] = {}
     for node in graph.ops:
         assert node.lane is not None
-        members.setdefault(id(target[id(node.lane)]), []).append(node)
+        members.setdefault((id(target[id(node.lane)]), node.side), []).append(node)
+    sides = list(dict.fromkeys(side for _, side in members))
     image: dict[int, Node] = {}
     ends: list[Node] = []
     for node in graph.nodes:
@@ -178,8 +179,8 @@ def _group(
             ends.append(image[id(node)])
     shared = _read_elsewhere(graph, target)
     boxes = []
-    for lane in lanes:
-        group = members.get(id(lane), [])
+    for side, lane in ((side, lane) for side in sides for lane in lanes):
+        group = members.get((id(lane), side), [])
         if not group:
             continue
         box = group[0] if len(group) == 1 else _line_box(group, lane, label(group), shared)
@@ -198,7 +199,11 @@ def _read_elsewhere(graph: OpGraph, target: dict[int, Lane]) -> set[int]:
         for node in graph.nodes
         for source in node.reads
         if source.is_op
-        and (node.lane is None or target[id(node.lane)] is not target[id(source.lane)])
+        and (
+            node.lane is None
+            or node.side != source.side
+            or target[id(node.lane)] is not target[id(source.lane)]
+        )
     }
 
 
@@ -206,7 +211,7 @@ def _line_box(group: list[Node], lane: Lane, label: str, shared: set[int]) -> No
     """Return the box of a line; its type is that of the largest value that others read."""
     read = [n for n in reversed(group) if id(n) in shared]
     last = max(read, key=lambda n: n.n_bytes) if read else group[-1]
-    return Node(
+    box = Node(
         "op",
         label,
         last.type,
@@ -215,7 +220,17 @@ def _line_box(group: list[Node], lane: Lane, label: str, shared: set[int]) -> No
         lane,
         flops=sum(n.flops for n in group),
         n_ops=sum(n.n_ops for n in group),
+        side=last.side,
     )
+    box.alert = next((n.alert for n in group if n.alert), "")
+    gauges = [n.gauge for n in group if n.gauge is not None]
+    box.gauge = max(gauges, key=lambda g: g[0]) if gauges else None
+    box.detail = "; ".join(n.detail for n in group if n.side and n.detail)
+    if {n.family for n in group} <= {"saved", "kept argument"}:
+        box.n_bytes = sum(n.n_bytes for n in group)
+        box.family = "saved" if any(n.family == "saved" for n in group) else "kept argument"
+        box.label, box.type = count(len(group), "value"), bytes_text(box.n_bytes)
+    return box
 
 
 def _line_label(group: list[Node]) -> str:
@@ -236,26 +251,27 @@ def _line_label(group: list[Node]) -> str:
 
 def join_ends(graph: OpGraph, limit: int = MAX_ENDS) -> OpGraph:
     """Join leaves of one container if there are too many inputs (or outputs) to show."""
-    too_many = {
-        kind for kind in ("input", "constant", "output") if len(graph.of_kind(kind)) > limit
-    }
+    ends: dict[tuple[str, str], list[Node]] = {}
+    for node in graph.nodes:
+        if not node.is_op:
+            ends.setdefault((node.kind, node.side), []).append(node)
+    too_many = {key: members for key, members in ends.items() if len(members) > limit}
     if not too_many:
         return graph
-    groups: dict[tuple[str, str], list[Node]] = {}
-    for kind in sorted(too_many):
-        members = graph.of_kind(kind)
+    groups: dict[tuple[str, str, str], list[Node]] = {}
+    for (kind, side), members in sorted(too_many.items()):
         by_root: dict[str, list[Node]] = {}
         for node in members:
             by_root.setdefault(_root(node.label), []).append(node)
         if len(by_root) > limit:
             by_root = _chunks(members)
-        groups.update({(kind, root): group for root, group in by_root.items()})
+        groups.update({(kind, side, root): group for root, group in by_root.items()})
     image: dict[int, Node] = {}
-    for (kind, root), group in groups.items():
+    for (kind, side, root), group in groups.items():
         box = group[0]
         if len(group) > 1:
             n_bytes = sum(n.n_bytes for n in group)
-            box = Node(kind, root, count(len(group), "array"), kind, n_bytes)
+            box = Node(kind, root, count(len(group), "array"), kind, n_bytes, side=side)
             box.detail = ", ".join(f"{n.label} {n.type}" for n in group)
         image.update((id(n), box if len(group) > 1 else _copy(n)) for n in group)
     nodes = []

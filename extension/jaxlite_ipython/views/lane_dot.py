@@ -21,6 +21,7 @@ _SHAPES = {
     "pill": ("box", "rounded,filled"),
     "note": ("note", "filled"),
     "arrow": ("cds", "filled"),
+    "dashed": ("box", "dashed,filled"),
 }
 
 

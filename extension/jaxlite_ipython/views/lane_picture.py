@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxlite_ipython.views.canvas import Canvas, Pen, text_width
-from jaxlite_ipython.views.layout import BOX_HEIGHT, CODE_LINE, CODE_SIZE, TEXT_X, Band, Box, Layout
+from jaxlite_ipython.views.layout import (
+    BOX_HEIGHT,
+    CODE_LINE,
+    CODE_SIZE,
+    NOTE_HEIGHT,
+    TEXT_X,
+    Band,
+    Box,
+    Layout,
+)
 from jaxlite_ipython.views.op_graph import OpGraph
 from jaxlite_ipython.views.palette import (
     DIM,
@@ -17,7 +26,10 @@ from jaxlite_ipython.views.palette import (
     INK,
     LANE,
     LINE,
+    ORANGE,
     PAPER,
+    PURPLE,
+    VERMILLION,
 )
 from jaxlite_ipython.views.router import Arrow, head
 from jaxlite_ipython.views.shapes import draw_shape
@@ -59,8 +71,12 @@ def draw_lanes(
     captions: Sequence[str],
     panels: Sequence[Panel],
     prefix: str,
+    key: str = "arrow width: bytes (log) \N{MIDDLE DOT} dashed: returned",
 ) -> Canvas:
-    """Return the picture; ``captions`` has one text per band, for its second line."""
+    """Return the picture.
+
+    ``captions`` has one text per band, for its second line; ``key`` explains the arrows.
+    """
     top = HEADER
     canvas = Canvas(layout.width, top + layout.height + PANEL + FOOTER)
     canvas.rect(0.5, 0.5, canvas.width - 1, canvas.height - 1, Pen(PAPER, LINE), 9)
@@ -70,6 +86,7 @@ def draw_lanes(
     for band in layout.bands:
         y = top + band.y + band.h
         canvas.line((1, y), (canvas.width - 1, y), Pen("none", LINE))
+    _heads(canvas, layout, top)
     for arrow in arrows:
         _arrow(canvas, arrow, top, prefix)
     numbers = {id(lane): k + 1 for k, lane in enumerate(graph.lanes)}
@@ -78,7 +95,7 @@ def draw_lanes(
             lane = box.node.lane
             _box(canvas, box, top, prefix, f" l{numbers[id(lane)]}" if lane else "")
     _panels(canvas, panels, top + layout.height)
-    _legend(canvas, graph, top + layout.height + PANEL)
+    _legend(canvas, graph, top + layout.height + PANEL, key)
     return canvas
 
 
@@ -115,30 +132,71 @@ def _arrow(canvas: Canvas, arrow: Arrow, top: float, prefix: str) -> None:
     def moved(p: tuple[float, float]) -> tuple[float, float]:
         return p[0], p[1] + top
 
-    pen = Pen("none", EDGE, arrow.width, dashed=arrow.is_result)
+    colour, is_dashed = EDGE, arrow.is_result
+    families = (arrow.source.node.family, arrow.target.node.family)
+    if "saved" in families or "kept argument" in families:
+        colour, is_dashed = (ORANGE if "saved" in families else FAINT), True
+    pen = Pen("none", colour, arrow.width, dashed=is_dashed)
     ends = f' class="jxl-edge" data-a="{prefix}-{arrow.source.node.id}"'
     ends += f' data-b="{prefix}-{arrow.target.node.id}"'
     curves = [(moved(a), moved(b), moved(c)) for a, b, c in arrow.curves]
     canvas.curve(moved(arrow.start), curves, pen, ends)
-    canvas.polygon([moved(p) for p in head(arrow)], Pen(EDGE))
+    canvas.polygon([moved(p) for p in head(arrow)], Pen(colour))
 
 
 def _box(canvas: Canvas, box: Box, top: float, prefix: str, lane: str) -> None:
     node = box.node
     family = FAMILIES[node.family]
-    facts = ", ".join([f"{node.label} {node.type}", *node.notes])
-    canvas.open_group(f"{prefix}-{node.id}", f"jxl-{node.kind}{lane}", facts)
+    facts = ", ".join([f"{node.label} {node.type}", *filter(None, [node.alert]), *node.notes])
+    pair = f" {node.pair}" if node.pair else ""
+    canvas.open_group(f"{prefix}-{node.id}", f"jxl-{node.kind}{lane}{pair}", facts)
     y = box.y + top
-    draw_shape(canvas, family, (box.x, y, box.w, BOX_HEIGHT), faint=not node.is_used)
+    if node.alert:
+        ring = Pen("none", VERMILLION, 2)
+        canvas.rect(box.x - 4, y - 4, box.w + 8, BOX_HEIGHT + 8, ring, 8)
+    is_faint = node.is_dim or not node.is_used
+    draw_shape(canvas, family, (box.x, y, box.w, BOX_HEIGHT), faint=is_faint)
+    if node.edge:
+        canvas.rect(box.x - 3, y + 3, 6, BOX_HEIGHT - 6, Pen(node.edge), 2)
     middle = box.middle - (5 if node.kind == "output" else 0)
-    ink = INK if node.is_used else FAINT
+    ink = FAINT if is_faint else INK
     canvas.text((middle, y + 18), box.label, 13, bold=True, anchor="middle", fill=ink)
     canvas.text((middle, y + 33), box.type, 10.5, mono=True, anchor="middle", fill=DIM)
     if box.note:
         width = text_width(box.note, 10.5) + 4
-        canvas.rect(box.middle - width / 2, y + BOX_HEIGHT + 4, width, 13, Pen(LANE))
-        canvas.text((box.middle, y + BOX_HEIGHT + 14), box.note, 10.5, anchor="middle", fill=DIM)
+        below = y - 17 if box.is_up else y + BOX_HEIGHT + (7 if node.alert else 4)
+        canvas.rect(box.middle - width / 2, below, width, 13, Pen(LANE))
+        colour = VERMILLION if node.alert else DIM
+        bold = bool(node.alert)
+        at = (box.middle, below + 10)
+        canvas.text(at, box.note, 10.5, anchor="middle", fill=colour, bold=bold)
+    if node.gauge is not None:
+        away = NOTE_HEIGHT if box.note else 0.0
+        at_y = y - away - NOTE_HEIGHT - 2 if box.is_up else y + BOX_HEIGHT + away
+        _gauge(canvas, box, node.gauge, at_y)
     canvas.close_group()
+
+
+def _gauge(canvas: Canvas, box: Box, gauge: tuple[float, str], y: float) -> None:
+    """Draw a bar with its value below a box."""
+    share, text = gauge
+    length = max(min(box.w - text_width(text, 10.5) - 10, 60.0), 24.0)
+    x = box.middle - (length + 6 + text_width(text, 10.5)) / 2
+    width = length + 8 + text_width(text, 10.5)
+    canvas.rect(x - 2, y + 3, width + 4, 12, Pen(LANE))
+    canvas.rect(x, y + 6, length, 6, Pen(LINE), 2)
+    if share > 0:
+        canvas.rect(x, y + 6, max(length * share, 2), 6, Pen(PURPLE), 2)
+    canvas.text((x + length + 6, y + 13), text, 10.5, fill=DIM)
+
+
+def _heads(canvas: Canvas, layout: Layout, top: float) -> None:
+    """Write the headings of the columns and a line between them."""
+    for k, (left, right, text) in enumerate(layout.heads):
+        canvas.text(((left + right) / 2, top + 19), text, 12, bold=True, anchor="middle", fill=DIM)
+        if k:
+            x = (left + layout.heads[k - 1][1]) / 2
+            canvas.line((x, top), (x, top + layout.height), Pen("none", LINE))
 
 
 def _panels(canvas: Canvas, panels: Sequence[Panel], y: float) -> None:
@@ -163,7 +221,7 @@ def _panels(canvas: Canvas, panels: Sequence[Panel], y: float) -> None:
     canvas.line((1, y + PANEL), (canvas.width - 1, y + PANEL), Pen("none", LINE))
 
 
-def _legend(canvas: Canvas, graph: OpGraph, y: float) -> None:
+def _legend(canvas: Canvas, graph: OpGraph, y: float, text: str) -> None:
     used = {n.family for n in graph.nodes}
     x = 16.0
     for name, family in FAMILIES.items():
@@ -172,6 +230,5 @@ def _legend(canvas: Canvas, graph: OpGraph, y: float) -> None:
         draw_shape(canvas, family, (x, y + 12, 18, 12))
         canvas.text((x + 25, y + 22.5), name, 12, fill=DIM)
         x += 25 + text_width(name, 12) + 16
-    text = "arrow width: bytes (log) \N{MIDDLE DOT} dashed: returned"
     if x + text_width(text, 12) < canvas.width - 16:
         canvas.text((canvas.width - 16, y + 22.5), text, 12, fill=DIM, anchor="end")

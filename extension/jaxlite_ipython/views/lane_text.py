@@ -12,7 +12,7 @@ from jaxlite_ipython.views.words import bytes_text, columns
 if TYPE_CHECKING:
     from jaxlite_ipython.views.trace_graph import TraceView
 
-__all__ = ["lane_text", "op_data"]
+__all__ = ["lane_text", "op_data", "times_label"]
 
 
 def lane_text(view: TraceView) -> str:
@@ -49,13 +49,14 @@ def _line_table(view: TraceView) -> str:
     rows = []
     for lane in view.graph.lanes:
         group = members.get(id(lane), [])
-        labels = " ".join(_label(n) for n in group)
+        labels = " ".join(times_label(n) for n in group)
         type_text = group[-1].type if group else ""
         rows.append((lane.number, lane.text, labels, type_text, view.caption(lane)))
     return columns(rows, right=[0])
 
 
-def _label(node: Node) -> str:
+def times_label(node: Node) -> str:
+    """Return the label of a box with how often it is there."""
     return node.label if node.times == 1 else f"{node.label} \N{MULTIPLICATION SIGN}{node.times}"
 
 

@@ -44,11 +44,19 @@ class Box:
     y: float = 0.0
     row: int = 0
     note: str = ""
+    #: Notes and bars stand above the box, because arrows come from below.
+    is_up: bool = False
 
     @property
     def middle(self) -> float:
         """Where the middle is."""
         return self.x + self.w / 2
+
+    @property
+    def foot(self) -> float:
+        """Height of what stands below: a note, a bar."""
+        n_lines = bool(self.note) + (self.node.gauge is not None)
+        return NOTE_HEIGHT * n_lines
 
     @property
     def overhang(self) -> float:
@@ -84,6 +92,10 @@ class Layout:
     rows: list[list[Box]]
     floors: list[float]
     bands: list[Band]
+    #: Upper ends of the rows, notes included.
+    ceilings: list[float] = field(default_factory=list)
+    #: Columns with a heading: left side, right side, text.
+    heads: list[tuple[float, float, str]] = field(default_factory=list)
 
     def box(self, node: Node) -> Box:
         """Return the place of a node."""
@@ -95,22 +107,22 @@ def lay_out(graph: OpGraph) -> Layout:
     longest = max([len(lane.text) for lane in graph.lanes], default=20)
     n_chars = min(max(longest, 20), 36)
     left = TEXT_X + text_width("x" * n_chars, CODE_SIZE, mono=True) + 28
-    boxes = {id(n): _new_box(n) for n in graph.nodes}
+    boxes = {id(n): new_box(n) for n in graph.nodes}
     by_lane: dict[int, list[Box]] = {}
     for node in graph.ops:
         by_lane.setdefault(id(node.lane), []).append(boxes[id(node)])
     lanes = [lane for lane in graph.lanes if id(lane) in by_lane]
     area = _area(graph, boxes, by_lane)
     right = left + area
-    body = [_rows(by_lane[id(lane)], area) for lane in lanes]
-    _place_ops(graph, boxes, body, left, right)
-    ends = {kind: _place_ends(graph, boxes, kind, left, right) for kind in ("input", "output")}
+    body = [rows_of(by_lane[id(lane)], area) for lane in lanes]
+    place_ops(graph, boxes, body, left, right)
+    ends = {kind: place_ends(graph, boxes, kind, left, right) for kind in ("input", "output")}
     layout = Layout(right + 22, 0.0, left, right, boxes, [], [], [])
     is_tight = len(lanes) > 12
-    _stack(layout, "inputs", None, ends["input"], [], is_tight)
+    stack(layout, "inputs", None, ends["input"], [], is_tight)
     for lane, rows in zip(lanes, body, strict=True):
-        _stack(layout, "line", lane, rows, wrap(lane.text, n_chars, 3), is_tight)
-    _stack(layout, "outputs", None, ends["output"], [], is_tight)
+        stack(layout, "line", lane, rows, wrap(lane.text, n_chars, 3), is_tight)
+    stack(layout, "outputs", None, ends["output"], [], is_tight)
     return layout
 
 
@@ -123,7 +135,8 @@ def _area(graph: OpGraph, boxes: dict[int, Box], by_lane: dict[int, list[Box]]) 
     return NARROW_AREA if widest <= NARROW_AREA - 60 else AREA
 
 
-def _new_box(node: Node) -> Box:
+def new_box(node: Node, max_note: int = 30) -> Box:
+    """Return the box of a node, with texts cut to fit."""
     label = short(node.label, MAX_LABEL)
     if node.times > 1:
         label = f"{label} \N{MULTIPLICATION SIGN}{node.times}"
@@ -136,12 +149,14 @@ def _new_box(node: Node) -> Box:
     if node.kind == "output":
         width += 10
     box = Box(node, label, type_text, math.ceil(width))
-    if node.is_op and node.notes:
-        box.note = short(", ".join(node.notes), max(30, int(box.w / 4.2)))
+    if node.alert:
+        box.note = node.alert
+    elif (node.is_op or node.is_dim or node.side) and node.notes:
+        box.note = short(", ".join(node.notes), max(max_note, int(box.w / 4.2)))
     return box
 
 
-def _rows(members: Sequence[Box], area: float) -> list[list[Box]]:
+def rows_of(members: Sequence[Box], area: float) -> list[list[Box]]:
     """Break a line's boxes into rows that fit."""
     rows: list[list[Box]] = [[]]
     used = 0.0
@@ -159,13 +174,14 @@ def _rows(members: Sequence[Box], area: float) -> list[list[Box]]:
 # --- across ---
 
 
-def _place_ops(
+def place_ops(
     graph: OpGraph,
     boxes: dict[int, Box],
     body: Sequence[Sequence[list[Box]]],
     left: float,
     right: float,
 ) -> None:
+    """Place the operations of all lanes, in the order in which they run."""
     placed: set[int] = set()
     for rows in body:
         for row in rows:
@@ -207,7 +223,7 @@ def _gap(a: Box, b: Box) -> float:
     return max(GAP, a.overhang + b.overhang + 8)
 
 
-def _place_ends(
+def place_ends(
     graph: OpGraph, boxes: dict[int, Box], kind: str, left: float, right: float
 ) -> list[list[Box]]:
     """Place inputs and constants (or outputs), in as many rows as they need."""
@@ -220,7 +236,7 @@ def _place_ends(
 
     order: Callable[[Box], float] = wish
     members.sort(key=order)
-    total = sum(b.w for b in members) + 14 * max(len(members) - 1, 0)
+    total = sum(_breadth(b) for b in members) + 14 * max(len(members) - 1, 0)
     n_rows = max(1, math.ceil(total / (right - left)))
     # Neighbours go to different rows, so that each stays near the middle of its reader.
     rows = [members[k::n_rows] for k in range(n_rows)]
@@ -247,16 +263,16 @@ def _spread(row: Sequence[Box], wishes: Sequence[float], left: float, right: flo
     gap = 14.0
     clusters: list[tuple[list[int], float, float]] = []  # members, total width, start
     for k, box in enumerate(row):
-        members, width = [k], box.w
-        start = wishes[k] - box.w / 2
+        members, width = [k], _breadth(box)
+        start = wishes[k] - width / 2
         while clusters and start < clusters[-1][2] + clusters[-1][1] + gap:
             before, before_width, _ = clusters.pop()
             members = [*before, *members]
             width += before_width + gap
             offset, starts = 0.0, []
             for m in members:
-                starts.append(wishes[m] - row[m].w / 2 - offset)
-                offset += row[m].w + gap
+                starts.append(wishes[m] - _breadth(row[m]) / 2 - offset)
+                offset += _breadth(row[m]) + gap
             start = sum(starts) / len(starts)
         start = min(max(start, left), right - width)
         clusters.append((members, width, start))
@@ -264,23 +280,28 @@ def _spread(row: Sequence[Box], wishes: Sequence[float], left: float, right: flo
     for members, _, start in clusters:
         at = max(at, start)
         for m in members:
-            row[m].x = round(at)
-            at += row[m].w + gap
+            row[m].x = round(at + row[m].overhang)
+            at += _breadth(row[m]) + gap
     _pull_back(row, right, gap)
+
+
+def _breadth(box: Box) -> float:
+    """Return the width of a box with its note."""
+    return box.w + 2 * box.overhang
 
 
 def _pull_back(row: Sequence[Box], right: float, gap: float) -> None:
     """Move boxes left that stand beyond the right side."""
     limit = right
     for box in reversed(row):
-        box.x = min(box.x, limit - box.w)
-        limit = box.x - gap
+        box.x = min(box.x, limit - box.w - box.overhang)
+        limit = box.x - box.overhang - gap
 
 
 # --- down ---
 
 
-def _stack(
+def stack(
     layout: Layout,
     kind: str,
     lane: Lane | None,
@@ -296,13 +317,15 @@ def _stack(
     filled = [row for row in rows if row]
     for k, row in enumerate(filled):
         y += between if k else 0.0
-        has_note = False
+        above = max(box.foot if box.is_up else 0.0 for box in row)
+        foot = max(0.0 if box.is_up else box.foot for box in row)
+        layout.ceilings.append(y - (3.0 if above else 0.0))
+        y += above
         for box in row:
             box.y, box.row = y, len(layout.rows)
-            has_note = has_note or bool(box.note)
         layout.rows.append(list(row))
-        layout.floors.append(y + BOX_HEIGHT + (NOTE_HEIGHT + 3 if has_note else 0.0))
-        y += BOX_HEIGHT + (NOTE_HEIGHT if has_note else 0.0)
+        layout.floors.append(y + BOX_HEIGHT + (foot + 3 if foot else 0.0))
+        y += BOX_HEIGHT + foot
     needed = y + pad - layout.height
     text_height = CODE_LINE * max(len(code), 1) + 17 + 22
     h = max(needed, text_height)
@@ -313,5 +336,6 @@ def _stack(
         first = len(layout.rows) - len(filled)
         for k in range(first, len(layout.rows)):
             layout.floors[k] += (h - needed) / 2
+            layout.ceilings[k] += (h - needed) / 2
     layout.bands.append(Band(kind, layout.height, h, lane, code))
     layout.height += h

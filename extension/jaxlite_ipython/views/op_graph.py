@@ -70,6 +70,19 @@ class Node:
     is_used: bool = True
     eqn: Any = None
     divisor: float | None = None
+    #: Equations that this box shows besides ``eqn``.
+    folded: list[Any] = field(default_factory=list)
+    #: Column of a picture with several: '' is the function itself.
+    side: str = ""
+    #: Boxes of one cause in different columns have the same (for pages that light them up).
+    pair: str = ""
+    #: Share of a bar below the box, and what it says.
+    gauge: tuple[float, str] | None = None
+    is_dim: bool = False
+    #: What is wrong here; drawn instead of the notes.
+    alert: str = ""
+    #: A mark on its left side: the batch axis.
+    edge: str = ""
 
     @property
     def is_op(self) -> bool:
@@ -90,6 +103,8 @@ class OpGraph:
     lanes: list[Lane]
     n_ops: int
     flops: float
+    #: Lane of each equation, also of those without a box (key: its id).
+    places: dict[int, Lane] = field(default_factory=dict)
 
     def of_kind(self, kind: str) -> list[Node]:
         """Return the boxes of one kind, in order."""
@@ -117,6 +132,7 @@ class _Step:
     n_ops: int
     flops: float
     node: Node | None
+    eqn: Any
 
 
 def build_graph(
@@ -126,12 +142,14 @@ def build_graph(
     const_names: Sequence[str] = (),
     *,
     open_calls: bool = True,
+    keep_rules: bool = False,
 ) -> OpGraph:
     """Return the graph of a closed jaxpr.
 
-    ``open_calls=False`` keeps calls with a name as one box.
+    ``open_calls=False`` keeps calls with a name as one box, ``keep_rules`` those with a derivative
+    of their own.
     """
-    builder = _Builder(open_calls)
+    builder = _Builder(open_calls, keep_rules)
     jaxpr = closed.jaxpr
     env: dict[Any, Value] = {}
     for var, name in zip(jaxpr.invars, arg_names, strict=True):
@@ -150,8 +168,8 @@ def build_graph(
 
 
 class _Builder:
-    def __init__(self, open_calls: bool) -> None:
-        self.open_calls = open_calls
+    def __init__(self, open_calls: bool, keep_rules: bool) -> None:
+        self.open_calls, self.keep_rules = open_calls, keep_rules
         self.nodes: list[Node] = []
         self.results: list[Node] = []
         self.steps: list[_Step] = []
@@ -186,13 +204,19 @@ class _Builder:
         for eqn in jaxpr.eqns:
             source = eqn.source or call_source
             values = [self.value(a, env) for a in eqn.invars]
-            is_named = eqn.primitive.name in ("jit", "pjit") and eqn.params.get("name")
-            if role_of(eqn) == "call" and (self.open_calls or not is_named):
+            if role_of(eqn) == "call" and self.is_open(eqn):
                 outs = self.open(call_body(eqn), values, source)
             else:
                 outs = self.equation(eqn, values, source)
             env.update(zip(eqn.outvars, outs, strict=True))
         return [self.value(a, env) for a in jaxpr.outvars]
+
+    def is_open(self, eqn: Any) -> bool:
+        """Say whether a call is shown as what is inside it."""
+        is_plain = eqn.primitive.name in ("jit", "pjit")
+        if self.keep_rules and not is_plain:
+            return False
+        return self.open_calls or not (is_plain and eqn.params.get("name"))
 
     def open(self, body: Any, values: list[Value], source: Any) -> list[Value]:
         """Add the equations of a call in its place."""
@@ -213,12 +237,12 @@ class _Builder:
         n_ops, flops = count_ops(eqn), flops_of(eqn)
         folded = self.fold(eqn, values)
         if folded is not None:
-            self.steps.append(_Step(source, n_ops, flops, None))
+            self.steps.append(_Step(source, n_ops, flops, None, eqn))
             return [folded]
         node = self.box(eqn, values)
         node.n_ops, node.flops = n_ops, flops
         self.nodes.append(node)
-        self.steps.append(_Step(source, n_ops, flops, node))
+        self.steps.append(_Step(source, n_ops, flops, node, eqn))
         text = node.label
         return [Value(node, text)] * len(eqn.outvars)
 
@@ -278,6 +302,7 @@ class _Builder:
             [lane for lane in lanes if id(lane) in drawn or lane.n_ops],
             sum(lane.n_ops for lane in lanes),
             sum(lane.flops for lane in lanes),
+            {id(step.eqn): lane for step, lane in zip(self.steps, places, strict=True)},
         )
 
 
@@ -377,6 +402,7 @@ def _merge_mean(total: Node, division: Node, users: list[Node]) -> None:
     total.notes.append(f"sum \N{DIVISION SIGN} {division.divisor:,.0f}")
     total.n_ops += division.n_ops
     total.flops += division.flops
+    total.folded.append(division.eqn)
     division.kind = "gone"
     for user in users:
         label = division.label
@@ -390,11 +416,13 @@ def _merge_mean(total: Node, division: Node, users: list[Node]) -> None:
 def number_nodes(nodes: Sequence[Node]) -> None:
     """Give ids in order, and mark what nobody reads."""
     read = {id(source) for node in nodes for source in node.reads}
-    numbers = {"op": 0, "input": 0, "constant": 0, "output": 0}
+    numbers: dict[str, int] = {}
+    kinds = {"input": "in", "output": "out", "constant": "const", "op": "op"}
     for node in nodes:
-        numbers[node.kind] += 1
-        prefix = {"input": "in", "output": "out", "constant": "const"}.get(node.kind, "op")
-        node.id = f"{prefix}{numbers[node.kind]}"
+        first = node.side[:1]
+        prefix = first if first and node.is_op else first + kinds[node.kind]
+        numbers[prefix] = numbers.get(prefix, 0) + 1
+        node.id = f"{prefix}{numbers[prefix]}"
         has_effect = node.eqn is not None and bool(node.eqn.effects)
         node.is_used = node.kind == "output" or id(node) in read or has_effect
 

@@ -49,5 +49,7 @@ FAMILIES = {
         Family("input", "pill", FAINT, GREY_FILL),
         Family("constant", "note", FAINT, GREY_FILL),
         Family("output", "arrow", PURPLE, PURPLE_FILL),
+        Family("saved", "dashed", ORANGE, PAPER),
+        Family("kept argument", "pill", FAINT, PAPER),
     )
 }

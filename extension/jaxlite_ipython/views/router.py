@@ -57,7 +57,12 @@ def route(graph: OpGraph, layout: Layout, deadline: float | None = None) -> list
       LayoutTimeout: ``deadline`` (of ``time.perf_counter``) has passed.
     """
     arrows = [
-        Arrow(layout.box(source), layout.box(node), n_bytes, node.kind == "output")
+        Arrow(
+            layout.box(source),
+            layout.box(node),
+            n_bytes,
+            node.kind == "output" and not node.side,
+        )
         for node in graph.nodes
         for source, n_bytes in node.reads.items()
     ]
@@ -166,7 +171,9 @@ def _ports(arrows: Sequence[Arrow], layout: Layout) -> dict[tuple[int, str], flo
             ("from", arrow.source, arrow.target),
             ("to", arrow.target, arrow.source),
         ):
-            side = "top" if same or ((end == "to") == down) else "bottom"
+            side = "top" if (end == "to") == down else "bottom"
+            if same:
+                side = "bottom" if arrow.target.is_up else "top"
             toward = other.middle if arrow.channel is None else arrow.channel
             at.setdefault((id(box), side), []).append((toward, (id(arrow), end)))
             middle[id(box), side] = box
@@ -194,6 +201,11 @@ def _shape(arrow: Arrow, layout: Layout, ports: dict[tuple[int, str], float]) ->
         return
     x0, x1 = ports[id(arrow), "from"], ports[id(arrow), "to"]
     if source.row == target.row:
+        if target.is_up:
+            dip = source.bottom + 22
+            arrow.start = (x0, source.bottom)
+            arrow.curves = [((x0, dip), (x1, dip), (x1, target.bottom + HEAD))]
+            return
         lift = source.y - 22
         arrow.start = (x0, source.y)
         arrow.curves = [((x0, lift), (x1, lift), (x1, target.y - HEAD))]
@@ -204,9 +216,10 @@ def _shape(arrow: Arrow, layout: Layout, ports: dict[tuple[int, str], float]) ->
     y1 = target.y - HEAD if down else target.bottom + HEAD
     arrow.start = (x0, y0)
     # Below a box with a note the way is straight, so that it meets no other note.
-    floor = layout.floors[(source if down else target).row]
-    a = (x0, max(y0, floor) if down else y0)
-    b = (x1, y1 if down else max(y1, floor))
+    upper, lower = (source, target) if down else (target, source)
+    floor, ceiling = layout.floors[upper.row], layout.ceilings[lower.row]
+    a = (x0, max(y0, floor) if down else min(y0, ceiling))
+    b = (x1, min(y1, ceiling) if down else max(y1, floor))
     if arrow.channel is None:
         bend = max(abs(b[1] - a[1]) * 0.5, 14.0) * sign
         way = [((x0, a[1] + bend), (x1, b[1] - bend), b)]
@@ -221,8 +234,8 @@ def _through(arrow: Arrow, layout: Layout, start: Point, end: Point, sign: float
     """Return a way that passes all rows between the ends in its channel."""
     a, b = arrow.source.row, arrow.target.row
     low, high = (a, b) if a < b else (b, a)
-    tops = [min(box.y for box in layout.rows[r]) for r in range(low + 1, high)]
-    enter, leave = min(tops) - 4, max(layout.floors[low + 1 : high]) + 4
+    enter = min(layout.ceilings[low + 1 : high]) - 4
+    leave = max(layout.floors[low + 1 : high]) + 4
     if sign < 0:
         enter, leave = leave, enter
     x = arrow.channel or 0.0

@@ -22,6 +22,8 @@ def draw_shape(
             canvas.rect(x, y, w, h, pen, min(12, h / 3))
         case "pill":
             canvas.rect(x, y, w, h, pen, h / 2)
+        case "dashed":
+            canvas.rect(x, y, w, h, Pen(family.fill, pen.stroke, 1.5, dashed=True), min(6, h / 3))
         case "trapezoid":
             canvas.polygon([(x, y), (x + w, y), (x + w - slant, y + h), (x + slant, y + h)], pen)
         case "slanted":

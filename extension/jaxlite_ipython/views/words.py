@@ -25,6 +25,15 @@ _ASCII = str.maketrans(
         "\N{PLUS-MINUS SIGN}": "+-",
         "\N{PARTIAL DIFFERENTIAL}": "d",
         "\N{MICRO SIGN}": "u",
+        "\N{COMBINING MACRON}": "_bar",
+        "\N{MODIFIER LETTER CAPITAL T}": ".T",
+        "\N{SUPERSCRIPT TWO}": "^2",
+        "\N{SUPERSCRIPT THREE}": "^3",
+        "\N{CHECK MARK}": "ok",
+        "\N{BALLOT X}": "WRONG",
+        "\N{UPWARDS ARROW}": "up",
+        "\N{DOWNWARDS ARROW}": "down",
+        "\N{LEFTWARDS ARROW}": "<-",
     }
 )
 
@@ -97,15 +106,22 @@ def columns(rows: Iterable[Sequence[str]], indent: str = "  ", right: Sequence[i
     if not table:
         return ""
     n = max(map(len, table))
-    widths = [max((len(row[i]) for row in table if i < len(row)), default=0) for i in range(n)]
+    widths = [max((_width(row[i]) for row in table if i < len(row)), default=0) for i in range(n)]
     lines = []
     for row in table:
         cells = [
-            cell.rjust(widths[i]) if i in right else cell.ljust(widths[i])
+            " " * (widths[i] - _width(cell)) + cell
+            if i in right
+            else cell + " " * (widths[i] - _width(cell))
             for i, cell in enumerate(row)
         ]
         lines.append((indent + "  ".join(cells)).rstrip())
     return "\n".join(lines)
+
+
+def _width(text: str) -> int:
+    """Return how many columns a text takes: a bar over a letter takes none."""
+    return len(text) - text.count("\N{COMBINING MACRON}")
 
 
 def wrap(text: str, width: int, n_lines: int) -> list[str]:
