@@ -104,6 +104,7 @@ _VIEWS = {
     "grad_graph": "jaxlite_ipython.views",
     "trace": "jaxlite_ipython.views",
     "kernels": "jaxlite_ipython.views",
+    "step": "jaxlite_ipython.views",
 }
 
 #: Names of the recompilation debugger: reached on first use, too.

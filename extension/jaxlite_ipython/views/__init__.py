@@ -4,10 +4,11 @@ Files, in reading order: ``traced`` (from a function to names and a jaxpr), ``co
 ``source_lines`` and ``op_graph`` (boxes and arrows), ``collapse`` (fewer boxes), ``layout`` and
 ``router`` (places), ``lane_picture`` and ``lane_text``, ``trace_graph`` (the view);
 ``column_layout``, ``grad_names``, ``grad_reasons``, ``grad_data``, ``grad_text``, ``grad_graph``,
-``grad_make``; ``kernel_source``, ``kernel_data``, ``kernel_picture``, ``kernel_text``,
-``kernels_graph``; below them ``base`` (what all views can do), ``canvas``, ``shapes``, ``palette``,
-``dot``. Graphviz draws no layout here: the lanes read like the program because we place them, and
-the renderer only turns the finished drawing into PNG.
+``grad_make``; ``step_values`` and ``step_view`` (the tracer, line by line); ``kernel_source``,
+``kernel_data``, ``kernel_picture``, ``kernel_text``, ``kernels_graph``; below them ``base`` (what
+all views can do), ``canvas``, ``shapes``, ``palette``, ``dot``. Graphviz draws no layout here: the
+lanes read like the program because we place them, and the renderer only turns the finished drawing
+into PNG.
 """
 
 from __future__ import annotations
@@ -19,10 +20,21 @@ from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.grad_graph import GradView
 from jaxlite_ipython.views.grad_make import grad_graph
 from jaxlite_ipython.views.kernels_graph import KernelsView, measure
+from jaxlite_ipython.views.step_view import StepView, step
 from jaxlite_ipython.views.trace_graph import TraceView
 from jaxlite_ipython.views.traced import subject_of
 
-__all__ = ["GradView", "KernelsView", "TraceView", "View", "grad_graph", "kernels", "trace"]
+__all__ = [
+    "GradView",
+    "KernelsView",
+    "StepView",
+    "TraceView",
+    "View",
+    "grad_graph",
+    "kernels",
+    "step",
+    "trace",
+]
 
 
 def trace(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> TraceView:
