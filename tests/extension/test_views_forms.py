@@ -63,7 +63,7 @@ def test_bundle_has_svg_png_and_text(view: View) -> None:
 
 
 def test_large_png_is_left_out(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jaxlite_ipython.views.base.MAX_PNG_BYTES", 10)
+    monkeypatch.setattr("jaxlite_ipython.views.base.MAX_BUNDLE_BYTES", 10)
     assert set(view._repr_mimebundle_()[0]) == {"image/svg+xml", "text/plain"}
 
 

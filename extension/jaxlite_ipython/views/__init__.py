@@ -5,10 +5,11 @@ Files, in reading order: ``traced`` (from a function to names and a jaxpr), ``co
 ``router`` (places), ``lane_picture`` and ``lane_text``, ``trace_graph`` (the view);
 ``column_layout``, ``grad_names``, ``grad_reasons``, ``grad_data``, ``grad_text``, ``grad_graph``,
 ``grad_make``; ``step_values`` and ``step_view`` (the tracer, line by line); ``kernel_source``,
-``kernel_data``, ``kernel_picture``, ``kernel_text``, ``kernels_graph``; below them ``base`` (what
-all views can do), ``canvas``, ``shapes``, ``palette``, ``dot``. Graphviz draws no layout here: the
-lanes read like the program because we place them, and the renderer only turns the finished drawing
-into PNG.
+``kernel_data``, ``kernel_picture``, ``kernel_text``, ``kernel_widget``, ``kernels_graph``; below
+them ``contract`` (what a view hands to the widget), ``base`` (what all views can do), ``page``,
+``explorer`` (the widget), ``canvas``, ``shapes``, ``palette``, ``dot``. Graphviz draws no layout
+here: the lanes read like the program because we place them, and the renderer only turns the
+finished drawing into PNG.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """What every view can do. In: a subclass with text, data and a drawing. Out: SVG, PNG, HTML, files.
 
 The static picture is the product: ``display(view)`` gives SVG, PNG (shown where a notebook is not
-trusted) and text that has every fact of the picture. Nothing is fetched from anywhere.
+trusted) and text that has every fact of the picture. ``view.explore()`` and the page that
+``view.save("x.html")`` writes add the widget. What a subclass supplies for it: ``contract``.
+Nothing is fetched from anywhere.
 """
 
 from __future__ import annotations
@@ -12,18 +14,18 @@ import itertools
 import json
 import os
 from collections.abc import Collection
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from jaxlite_ipython.views.canvas import Canvas
-from jaxlite_ipython.views.dot import JL002, RenderTimeout, find_renderer, render
+from jaxlite_ipython.views.dot import JL002, RenderTimeout, fewer_colours, find_renderer, render
+from jaxlite_ipython.views.page import page
 from jaxlite_ipython.views.words import ascii_if_asked
 
-__all__ = ["MAX_PNG_BYTES", "View"]
+__all__ = ["MAX_BUNDLE_BYTES", "View"]
 
-#: A larger PNG is left out of the notebook.
-MAX_PNG_BYTES = 200_000
+#: What a view may add to a notebook; a PNG that does not fit is left out.
+MAX_BUNDLE_BYTES = 150_000
 #: Characters of the text that go into the SVG as its description.
 MAX_DESCRIPTION = 20_000
 _numbers = itertools.count(1)
@@ -34,6 +36,9 @@ class View:
 
     Made by functions such as ``jaxlite.trace``; what it shows is fixed when it is made.
     """
+
+    #: One word: the tab of the widget that shows this kind of view.
+    tab = "View"
 
     def __init__(self) -> None:
         #: Prefix of all ids in the SVG: two views in one page never share an id.
@@ -50,7 +55,7 @@ class View:
         raise NotImplementedError
 
     def data(self) -> dict[str, Any]:
-        """Return the facts as plain dicts, lists, numbers and strings."""
+        """Return the facts as plain dicts, lists, numbers and strings; see ``contract``."""
         raise NotImplementedError
 
     def dot(self) -> str:
@@ -66,6 +71,9 @@ class View:
     def _coarser(self) -> bool:
         """Go to a level with less detail; False if there is none."""
         return False
+
+    def act(self, key: str) -> None:
+        """Do what the widget's button ``key`` of ``data()["actions"]`` says."""
 
     # --- the forms ---
 
@@ -99,16 +107,28 @@ class View:
                 self._canvas = None
 
     def html(self) -> str:
-        """Return a self-contained page: the picture, and its text to fold out."""
-        image = base64.b64encode(self.svg().encode()).decode()
-        title = escape(self.title)
-        return (
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f"<title>{title}</title>\n</head>\n<body>\n"
-            f'<img alt="{title}" src="data:image/svg+xml;base64,{image}" style="max-width:100%">\n'
-            f"<details><summary>As text</summary>\n<pre>{escape(self.text())}</pre>\n</details>\n"
-            "</body>\n</html>\n"
-        )
+        """Return a page that needs nothing else: the widget, the picture where no script runs."""
+        return page([self.payload()], self.title, self.svg(), self.text())
+
+    def payload(self) -> dict[str, Any]:
+        """Return what the widget shows: names, the picture without its description, facts, text."""
+        self.svg()  # may go to less detail, which changes the facts
+        assert self._canvas is not None, "svg() draws"
+        return {
+            "tab": self.tab,
+            "title": self.title,
+            "prefix": self.prefix,
+            "svg": self._canvas.svg(self.prefix, self.title, ""),
+            "data": self.data(),
+            "text": self.text(),
+        }
+
+    def explore(self) -> None:
+        """Display the static picture, then the widget, which hides the picture while it lives.
+
+        Without a front end, or in a terminal, the text is displayed.
+        """
+        importlib.import_module("jaxlite_ipython.views.explorer").explore([self])
 
     def json(self) -> str:
         """Return the facts as JSON."""
@@ -176,7 +196,11 @@ class View:
             self._has_png = True
             for dpi in (144, 96, 72):
                 png = self.png(dpi)
-                if png is None or len(png) < MAX_PNG_BYTES:
+                if png is None:
+                    break
+                room = MAX_BUNDLE_BYTES - len(self.svg().encode()) - len(self.text().encode())
+                png = png if len(png) * 4 / 3 < room else fewer_colours(png)
+                if len(png) * 4 / 3 < room:
                     self._png = png
                     break
         return self._png

@@ -95,14 +95,14 @@ class Canvas:
         self._svg.append(f'<path d="M{path}Z"{_paint(pen)}/>')
         self._add("P", points, pen)
 
-    def curve(self, start: Point, curves: Sequence[Cubic], pen: Pen, attributes: str = "") -> None:
+    def curve(self, start: Point, curves: Sequence[Cubic], pen: Pen) -> None:
         """Draw an open path of cubic curves."""
         path = "".join(
             f"C{_n(a[0])} {_n(a[1])} {_n(b[0])} {_n(b[1])} {_n(c[0])} {_n(c[1])}"
             for a, b, c in curves
         )
         start_text = f"M{_n(start[0])} {_n(start[1])}"
-        self._svg.append(f'<path{attributes} d="{start_text}{path}"{_paint(pen)}/>')
+        self._svg.append(f'<path d="{start_text}{path}"{_paint(pen)}/>')
         self._add("B", [start, *[p for c in curves for p in c]], pen)
 
     def line(self, a: Point, b: Point, pen: Pen) -> None:
@@ -142,6 +142,17 @@ class Canvas:
         """Start a group with an id and a tooltip."""
         title = f"<title>{escape(clean(title))}</title>" if title else ""
         self._svg.append(f'<g id="{escape(name)}" class="{escape(css_class)}">{title}')
+
+    def open_part(self, kind: str, y: float, height: float, x: float = 0) -> None:
+        """Start a part that the widget shows elsewhere or not at all; see ``contract``."""
+        where = f'data-x="{_n(x)}" data-y="{_n(y)}" data-h="{_n(height)}"'
+        self._svg.append(f'<g class="jxl-part jxl-{kind}" {where}>')
+
+    def open_edge(self, source: str, target: str, css_class: str = "") -> None:
+        """Start the group of an arrow between the groups with these ids."""
+        ends = f'data-a="{escape(source)}" data-b="{escape(target)}"'
+        more = f" {escape(css_class)}" if css_class else ""
+        self._svg.append(f'<g class="jxl-edge{more}" {ends}>')
 
     def close_group(self) -> None:
         """End the group."""

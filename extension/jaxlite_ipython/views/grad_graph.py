@@ -41,6 +41,8 @@ KEY = "dashed orange: saved for the backward pass"
 class GradView(View):
     """Both passes of a gradient, linked line by line. Made by ``jaxlite.grad_graph``."""
 
+    tab = "Gradient"
+
     def __init__(
         self, subject: Subject, picture: GradientPicture, *, limit_s: float = LIMIT_S
     ) -> None:
@@ -149,6 +151,7 @@ class GradView(View):
     def data(self) -> dict[str, Any]:
         """Return boxes of both passes with partners, saved values, inputs and arrows."""
         graph, picture = self.graph, self.picture
+        places = {id(lane): k for k, lane in enumerate(graph.lanes)}
         return {
             "view": "grad_graph",
             "function": self.subject.title,
@@ -165,6 +168,7 @@ class GradView(View):
             "nodes": [
                 {
                     **op_data(n),
+                    "lane": places.get(id(n.lane)),
                     "side": n.side or "forward",
                     "pair": n.pair,
                     "alert": n.alert,
@@ -176,6 +180,10 @@ class GradView(View):
                 {"from": s.id, "to": n.id, "bytes": b}
                 for n in graph.nodes
                 for s, b in n.reads.items()
+            ],
+            "filters": [
+                {"key": key, "title": f"Hide {side}", "css": f"jxl-{side}"}
+                for key, side in (("f", "forward"), ("b", "backward"))
             ],
             "saved": [
                 {

@@ -23,7 +23,10 @@ from jaxlite_ipython.views.palette import (
     ORANGE,
     ORANGE_FILL,
     PAPER,
+    PURPLE,
     PURPLE_FILL,
+    SKY,
+    SKY_FILL,
     SOFT,
 )
 from jaxlite_ipython.views.words import bytes_text, count, flops_text, short, wrap
@@ -42,7 +45,7 @@ MAX_CARDS = 40
 N_SOURCES = 8
 CODE = 11.5
 CODE_LINE = 17.0
-STRIPES = (("#56b4e9", "#e9f6fd"), ("#94456f", PURPLE_FILL), (ORANGE, ORANGE_FILL))
+STRIPES = ((SKY, SKY_FILL), (PURPLE, PURPLE_FILL), (ORANGE, ORANGE_FILL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +90,13 @@ def draw_kernels(
     _frame(frame, title, summary, figures)
     frame.extend(canvas)
     y = canvas.height - 36
+    frame.open_part("legend", y, 36)
     frame.line((1, y), (WIDTH - 1, y), Pen("none", LINE))
     text = (
         "moved and work are modelled (\N{ALMOST EQUAL TO}), each bar on one scale for all kernels"
     )
     frame.text((MARGIN, y + 23), text, 12, fill=DIM)
+    frame.close_group()
     return frame
 
 
@@ -99,14 +104,16 @@ def _frame(canvas: Canvas, title: str, summary: str, figures: Sequence[Figure]) 
     canvas.rect(0.5, 0.5, WIDTH - 1, canvas.height - 1, Pen(PAPER, LINE), 9)
     top = HEADER + STRIP
     canvas.rect(1, top, LEFT - 1, canvas.height - top - 37, Pen(SOFT))
+    canvas.open_part("header", 0, HEADER)
     title = short(title, 60)
     canvas.text((MARGIN, 29), title, 15, bold=True)
     x = MARGIN + text_width(title, 15, bold=True) + 14
     canvas.text((x, 29), short(summary, int((WIDTH - x - 20) / 6.6)), 13, fill=DIM)
     canvas.line((1, HEADER), (WIDTH - 1, HEADER), Pen("none", LINE))
-    canvas.line((1, top), (WIDTH - 1, top), Pen("none", LINE))
+    canvas.close_group()
     canvas.line((LEFT, top), (LEFT, canvas.height - 36), Pen("none", LINE))
     width = WIDTH / max(len(figures), 1)
+    canvas.open_part("figures", HEADER, STRIP)
     for k, figure in enumerate(figures):
         if k:
             canvas.line((k * width, HEADER), (k * width, top), Pen("none", LINE))
@@ -114,6 +121,8 @@ def _frame(canvas: Canvas, title: str, summary: str, figures: Sequence[Figure]) 
         canvas.text((x, HEADER + 28), figure.value, 17, bold=True)
         room = int((width - 2 * MARGIN) / 5.7)
         canvas.text((x, HEADER + 48), short(figure.note, room), 12, fill=DIM)
+    canvas.line((1, top), (WIDTH - 1, top), Pen("none", LINE))
+    canvas.close_group()
 
 
 class _Painter:
@@ -226,7 +235,7 @@ class _Painter:
         length = max(190 * share, 2.0 if share else 0.0)
         if length:
             # Modelled, not measured: an outline with a light filling.
-            canvas.rect(x + 66, y - 9, length, 9, Pen("#ffffff", colour, 1), 2)
+            canvas.rect(x + 66, y - 9, length, 9, Pen(PAPER, colour, 1), 2)
             for k in range(0 if self.is_brief else int(length // 5)):
                 left = x + 66 + 5 * k
                 canvas.line((left + 1, y - 1), (left + 4, y - 8), Pen("none", colour, 1))
@@ -235,6 +244,7 @@ class _Painter:
     def source(self, card: Card, y: float) -> float:
         """Draw the user's lines and the loop nest of a card; return the end."""
         canvas = self.canvas
+        canvas.open_part("aside", y, 0, LEFT)
         x, width = LEFT + MARGIN, WIDTH - LEFT - 2 * MARGIN
         n_chars = int((width - 62) / (CODE * 0.602))
         lines = [part for line in loop_nest(card) for part in _fold(line, n_chars)]
@@ -268,6 +278,7 @@ class _Painter:
         if shown != lines:
             more = count(len(lines) - len(shown), "more line")
             canvas.text((x + 48, at + 14), f"{more} in .text()", CODE, fill=DIM)
+        canvas.close_group()
         return top + h
 
 

@@ -16,6 +16,7 @@ from jaxlite_ipython.views.canvas import Canvas
 from jaxlite_ipython.views.kernel_data import Gap, KernelFacts, kernel_facts
 from jaxlite_ipython.views.kernel_picture import MAX_CARDS, Figure, draw_kernels
 from jaxlite_ipython.views.kernel_text import card_data, gap_data, kernel_text
+from jaxlite_ipython.views.kernel_widget import card_fields, card_source, node_data
 from jaxlite_ipython.views.lane_dot import quote
 from jaxlite_ipython.views.palette import EDGE, FAMILIES
 from jaxlite_ipython.views.traced import Subject
@@ -73,6 +74,8 @@ def compilation_of(subject: Subject) -> tuple[Any, tuple[str, ...]]:
 
 class KernelsView(View):
     """The kernels of a function and why they are not fewer. Made by ``jaxlite.kernels``."""
+
+    tab = "Kernels"
 
     def __init__(self, subject: Subject, timing: Timing | None = None) -> None:
         super().__init__()
@@ -157,6 +160,11 @@ class KernelsView(View):
             "flops": facts.flops,
             "kernels": [card_data(card) for card in facts.cards],
             "not_fused": [gap_data(gap) for gap in facts.gaps],
+            "selected": max(facts.cards, key=lambda c: c.n_bytes).id if facts.cards else None,
+            "nodes": [node_data(card) for card in facts.cards],
+            "edges": [{"from": g.producer, "to": g.consumer} for g in facts.gaps],
+            "details": {card.id: card_fields(card, facts) for card in facts.cards},
+            "sources": [card_source(card) for card in facts.cards if card.source],
         }
 
     def dot(self) -> str:

@@ -80,7 +80,9 @@ def draw_lanes(
     top = HEADER
     canvas = Canvas(layout.width, top + layout.height + PANEL + FOOTER)
     canvas.rect(0.5, 0.5, canvas.width - 1, canvas.height - 1, Pen(PAPER, LINE), 9)
+    canvas.open_part("header", 0, HEADER)
     _header(canvas, title, summary)
+    canvas.close_group()
     for k, (band, caption) in enumerate(zip(layout.bands, captions, strict=True)):
         _band(canvas, band, caption, top, f"{prefix}-lane{k}")
     for band in layout.bands:
@@ -94,8 +96,13 @@ def draw_lanes(
         for box in row:
             lane = box.node.lane
             _box(canvas, box, top, prefix, f" l{numbers[id(lane)]}" if lane else "")
-    _panels(canvas, panels, top + layout.height)
-    _legend(canvas, graph, top + layout.height + PANEL, key)
+    bottom = top + layout.height
+    canvas.open_part("strip", bottom, PANEL)
+    _panels(canvas, panels, bottom)
+    canvas.close_group()
+    canvas.open_part("legend", bottom + PANEL, FOOTER)
+    _legend(canvas, graph, bottom + PANEL, key)
+    canvas.close_group()
     return canvas
 
 
@@ -137,11 +144,12 @@ def _arrow(canvas: Canvas, arrow: Arrow, top: float, prefix: str) -> None:
     if "saved" in families or "kept argument" in families:
         colour, is_dashed = (ORANGE if "saved" in families else FAINT), True
     pen = Pen("none", colour, arrow.width, dashed=is_dashed)
-    ends = f' class="jxl-edge" data-a="{prefix}-{arrow.source.node.id}"'
-    ends += f' data-b="{prefix}-{arrow.target.node.id}"'
+    source, target = (f"{prefix}-{box.node.id}" for box in (arrow.source, arrow.target))
+    canvas.open_edge(source, target)
     curves = [(moved(a), moved(b), moved(c)) for a, b, c in arrow.curves]
-    canvas.curve(moved(arrow.start), curves, pen, ends)
+    canvas.curve(moved(arrow.start), curves, pen)
     canvas.polygon([moved(p) for p in head(arrow)], Pen(colour))
+    canvas.close_group()
 
 
 def _box(canvas: Canvas, box: Box, top: float, prefix: str, lane: str) -> None:
@@ -149,7 +157,8 @@ def _box(canvas: Canvas, box: Box, top: float, prefix: str, lane: str) -> None:
     family = FAMILIES[node.family]
     facts = ", ".join([f"{node.label} {node.type}", *filter(None, [node.alert]), *node.notes])
     pair = f" {node.pair}" if node.pair else ""
-    canvas.open_group(f"{prefix}-{node.id}", f"jxl-{node.kind}{lane}{pair}", facts)
+    side = f" jxl-{node.side or 'forward'}"
+    canvas.open_group(f"{prefix}-{node.id}", f"jxl-{node.kind}{side}{lane}{pair}", facts)
     y = box.y + top
     if node.alert:
         ring = Pen("none", VERMILLION, 2)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FAMILIES", "Family"]
+__all__ = ["DARK", "FAMILIES", "Family"]
 
 INK = "#17212e"
 DIM = "#5a6878"
@@ -24,6 +24,32 @@ ORANGE, ORANGE_FILL = "#985a00", "#fdf1d8"
 VERMILLION, VERMILLION_FILL = "#a84300", "#fbe6da"
 PURPLE, PURPLE_FILL = "#94456f", "#f7e8f0"
 GREY_FILL = "#eef1f5"
+SKY, SKY_FILL = "#56b4e9", "#e9f6fd"
+
+#: Each colour in the dark theme (at least 6:1 on the dark paper).
+DARK = {
+    INK: "#e8edf3",
+    DIM: "#a3b0bf",
+    FAINT: "#8b98a7",
+    LINE: "#303944",
+    PAPER: "#181d23",
+    LANE: "#1c2229",
+    SOFT: "#1f252d",
+    EDGE: "#77828f",
+    BLUE: "#63b8ea",
+    BLUE_FILL: "#14324a",
+    GREEN: "#45c9a0",
+    GREEN_FILL: "#123a30",
+    ORANGE: "#f0b13c",
+    ORANGE_FILL: "#40300f",
+    VERMILLION: "#ff9257",
+    VERMILLION_FILL: "#452313",
+    PURPLE: "#e59dc4",
+    PURPLE_FILL: "#3c2233",
+    GREY_FILL: "#272e37",
+    SKY: "#8bd0f5",
+    SKY_FILL: "#16384b",
+}
 
 
 @dataclass(frozen=True, slots=True)

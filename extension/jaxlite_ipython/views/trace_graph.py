@@ -33,6 +33,8 @@ _SEP = " \N{MIDDLE DOT} "
 class TraceView(View):
     """The operations of a function on the lines that asked for them. Made by ``jaxlite.trace``."""
 
+    tab = "Trace"
+
     def __init__(self, subject: Subject, *, limit_s: float = LIMIT_S) -> None:
         super().__init__()
         self.subject = subject
@@ -173,6 +175,7 @@ class TraceView(View):
     def data(self) -> dict[str, Any]:
         """Return title, totals, lanes, boxes (with ids as in the SVG) and arrows."""
         graph = self.graph
+        places = {id(lane): k for k, lane in enumerate(graph.lanes)}
         return {
             "view": "trace",
             "function": self.subject.title,
@@ -193,7 +196,7 @@ class TraceView(View):
                 }
                 for lane in graph.lanes
             ],
-            "nodes": [op_data(n) for n in graph.nodes],
+            "nodes": [op_data(n) | {"lane": places.get(id(n.lane))} for n in graph.nodes],
             "edges": [
                 {"from": s.id, "to": n.id, "bytes": b}
                 for n in graph.nodes

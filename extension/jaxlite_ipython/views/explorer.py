@@ -1,0 +1,68 @@
+"""The widget. In: views. Out: the static picture, then the live one, in the notebook.
+
+The static picture is an output of its own in front of the widget. The widget hides it while it
+lives, so whoever opens the notebook later, or does not trust it, sees the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import anywidget
+import traitlets
+from IPython import get_ipython
+from IPython.display import display
+
+from jaxlite_ipython.views.base import View
+from jaxlite_ipython.views.page import script, styles
+
+__all__ = ["Explorer", "explore"]
+
+_NOTE = "Interactive view of the picture above. Run the cell to use it."
+
+
+class Explorer(anywidget.AnyWidget):
+    """The widget of one or more views; each is a tab."""
+
+    _esm = script()
+    _css = styles()
+    #: What ``View.payload()`` returns, per tab.
+    views: Any = traitlets.List().tag(sync=True)
+
+    def __init__(self, views: Sequence[View]) -> None:
+        self._shown = tuple(views)
+        super().__init__(views=[view.payload() for view in views])
+        self.on_msg(self._on_message)
+
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        """Do what a button says, and show the view as it is then."""
+        if not isinstance(content, dict) or "act" not in content:
+            return
+        place = int(content["view"])
+        view = self._shown[place]
+        view.act(str(content["act"]))
+        self.views = [*self.views[:place], view.payload(), *self.views[place + 1 :]]
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Return the widget, and behind it the picture for places that show no widgets."""
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        static, sizes = self._shown[0]._repr_mimebundle_()
+        return {**data, **static}, {**metadata, **sizes}
+
+
+def explore(views: Sequence[View]) -> None:
+    """Display the static form of each view, then one widget with a tab for each.
+
+    Where nobody can show a widget (no IPython, or a terminal) the text is displayed.
+    """
+    shell = get_ipython()
+    if shell is None or not hasattr(shell, "kernel"):
+        print("\n\n".join(view.text() for view in views))
+        return
+    for view in views:
+        display(view)  # type: ignore[no-untyped-call]
+    widget = Explorer(views)
+    bundle, _ = widget._repr_mimebundle_()
+    live = {kind: value for kind, value in bundle.items() if "widget-view" in kind}
+    display(live | {"text/plain": _NOTE}, raw=True)  # type: ignore[no-untyped-call]

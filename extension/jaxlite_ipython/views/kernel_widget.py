@@ -1,0 +1,64 @@
+"""What the widget needs of the kernels. In: cards and gaps. Out: nodes, fields, sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jaxlite_ipython.views.contract import Field, Source
+from jaxlite_ipython.views.kernel_data import Card, KernelFacts, loop_nest
+from jaxlite_ipython.views.words import bytes_text, flops_text
+
+__all__ = ["card_fields", "card_source", "node_data"]
+
+
+def node_data(card: Card) -> dict[str, Any]:
+    """Return a card as something that can be selected and found."""
+    return {
+        "id": card.id,
+        "label": f"{card.id} {card.title}",
+        "type": card.result,
+        "line": card.lanes[0].first if card.lanes else None,
+        "words": " ".join([label for label, _ in card.chips] + [lane.text for lane in card.lanes]),
+    }
+
+
+def card_fields(card: Card, facts: KernelFacts) -> list[Field]:
+    """Return the fields of the detail strip: what runs, what is read and stored, why not fused."""
+    about = "\N{ALMOST EQUAL TO} "
+    moved = f"{about}{bytes_text(card.n_bytes)} moved" if card.n_bytes else ""
+    work = f"{about}{flops_text(card.flops)}" if card.flops else ""
+    fields: list[Field] = [
+        {
+            "title": "kernel",
+            "big": f"{card.id} {card.title}",
+            "code": [card.result],
+            "lines": [part for part in (moved, work) if part],
+        },
+        {
+            "title": "reads and stores",
+            "code": [*_values("reads", card.reads), *_values("stores", card.stores)],
+        },
+    ]
+    reasons: list[Field] = [
+        {
+            "title": f"not fused with {gap.producer} \N{MIDDLE DOT} {gap.code}",
+            "lines": [gap.sentence, gap.cost, gap.fix],
+        }
+        for gap in facts.before(card)
+    ]
+    return fields + reasons
+
+
+def _values(word: str, values: Sequence[tuple[str, str, float]]) -> list[str]:
+    return [f"{word:<7}{name} {kind} ({bytes_text(b)})" for name, kind, b in values]
+
+
+def card_source(card: Card) -> Source:
+    """Return the user's lines and the loop nest of a card."""
+    user = [{"key": k, "line": x.first, "text": x.text} for k, x in enumerate(card.lanes)]
+    return {
+        "node": card.id,
+        "user": user,
+        "forms": [{"title": "Loops", "lines": loop_nest(card)}],
+    }
