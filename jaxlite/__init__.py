@@ -103,6 +103,7 @@ _LATER = ("nn", "random")
 _VIEWS = {
     "grad_graph": "jaxlite_ipython.views",
     "trace": "jaxlite_ipython.views",
+    "vmap_view": "jaxlite_ipython.views",
     "kernels": "jaxlite_ipython.views",
     "step": "jaxlite_ipython.views",
 }

@@ -20,10 +20,11 @@ from jaxlite.language import dtypes
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
 from jaxlite.language.pytree_prefix import flatten_axes
 from jaxlite.language.trace import get_aval
+from jaxlite.language.treedef import PyTreeDef
 from jaxlite.primitives.families import bdim_at_front, move_batch_dim
 from jaxlite.transforms.vmap import MappedAxis, batch_flat
 
-__all__ = ["vmap"]
+__all__ = ["mapped_leaves", "vmap"]
 
 
 def vmap(
@@ -54,28 +55,11 @@ def vmap(
     [3.0, 3.0]
     """
     check_callable(fun)
-    if isinstance(in_axes, list):
-        in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, int | tuple)):
-        raise TypeError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-            "positional "
-            f"arguments passed to the function, but got {in_axes}."
-        )
+    in_axes = _checked_axes(in_axes)
 
     @functools.wraps(fun)
     def batched(*args: Any, **kwargs: Any) -> Any:
-        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-            raise ValueError(
-                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-                "positional "
-                "arguments passed to the function, but got "
-                f"len(in_axes)={len(in_axes)}, len(args)={len(args)}"
-            )
-        leaves, in_tree = tree_flatten((args, kwargs))
-        dims = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
-        dims = [_canonical(d, x) for d, x in zip(dims, leaves, strict=True)]
-        size = _mapped_size(fun, args, kwargs, leaves, dims, axis_size)
+        leaves, in_tree, dims, size = mapped_leaves(fun, in_axes, args, kwargs, axis_size)
         flat = FlatFunction(fun, in_tree, debug_info_of(fun, args, kwargs), "vmap")
         out_dims: list[int | None] = []
         outs = batch_flat(flat, MappedAxis(size, axis_name), dims, out_dims)(*leaves)
@@ -85,6 +69,41 @@ def vmap(
         return tree_unflatten(flat.out_tree, placed)
 
     return batched
+
+
+def mapped_leaves(
+    fun: Any, in_axes: Any, args: Any, kwargs: dict[str, Any], axis_size: int | None = None
+) -> tuple[list[Any], PyTreeDef, list[int | None], int]:
+    """Return the leaves of the arguments, their tree, the mapped axis of each, and its size.
+
+    Raises:
+      TypeError, ValueError: as a call of ``vmap(fun, in_axes)``.
+    """
+    in_axes = _checked_axes(in_axes)
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            "positional "
+            "arguments passed to the function, but got "
+            f"len(in_axes)={len(in_axes)}, len(args)={len(args)}"
+        )
+    leaves, in_tree = tree_flatten((args, kwargs))
+    dims = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+    dims = [_canonical(d, x) for d, x in zip(dims, leaves, strict=True)]
+    return leaves, in_tree, dims, _mapped_size(fun, args, kwargs, leaves, dims, axis_size)
+
+
+def _checked_axes(in_axes: Any) -> Any:
+    """Return ``in_axes`` with a list as a tuple; TypeError if it is neither int, None nor tuple."""
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (in_axes is None or isinstance(in_axes, int | tuple)):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            "positional "
+            f"arguments passed to the function, but got {in_axes}."
+        )
+    return in_axes
 
 
 def _canonical(dim: Any, leaf: Any) -> int | None:

@@ -12,6 +12,7 @@ it was traced, and what changed since), ``stale`` (the check at call time), ``ce
 go away), ``why_recompiled`` (the report).
 Gradients: ``flat_program`` (calls opened), ``gradient`` (both passes, linked),
 ``gradient_values`` (norms, NaN), ``check_gradient`` (finite differences), ``formulas``.
+``batching``: what ``vmap`` does.
 
 Everything here works in plain scripts and pytest; the notebook extension only shows it.
 """

@@ -3,8 +3,9 @@
 Files, in reading order: ``traced`` (from a function to names and a jaxpr), ``costs``,
 ``source_lines`` and ``op_graph`` (boxes and arrows), ``collapse`` (fewer boxes), ``layout`` and
 ``router`` (places), ``lane_picture`` and ``lane_text``, ``trace_graph`` (the view);
-``column_layout``, ``grad_names``, ``grad_reasons``, ``grad_data``, ``grad_text``, ``grad_graph``,
-``grad_make``; ``step_values`` and ``step_view`` (the tracer, line by line); ``kernel_source``,
+gradients: ``column_layout``, ``grad_names``, ``grad_reasons``, ``grad_data``, ``grad_text``,
+``grad_graph``, ``grad_make``; batches: ``vmap_data``, ``vmap_text``, ``vmap_graph``;
+``step_values`` and ``step_view`` (the tracer, line by line); kernels: ``kernel_source``,
 ``kernel_data``, ``kernel_picture``, ``kernel_text``, ``kernel_widget``, ``kernels_graph``; below
 them ``contract`` (what a view hands to the widget), ``base`` (what all views can do), ``page``,
 ``explorer`` (the widget), ``canvas``, ``shapes``, ``palette``, ``dot``. Graphviz draws no layout
@@ -24,6 +25,7 @@ from jaxlite_ipython.views.kernels_graph import KernelsView, measure
 from jaxlite_ipython.views.step_view import StepView, step
 from jaxlite_ipython.views.trace_graph import TraceView
 from jaxlite_ipython.views.traced import subject_of
+from jaxlite_ipython.views.vmap_graph import VmapView, vmap_view
 
 __all__ = [
     "GradView",
@@ -31,10 +33,12 @@ __all__ = [
     "StepView",
     "TraceView",
     "View",
+    "VmapView",
     "grad_graph",
     "kernels",
     "step",
     "trace",
+    "vmap_view",
 ]
 
 

@@ -1,0 +1,300 @@
+"""One example beside the batch. In: a function, axes and arguments. Out: ``VmapView``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import jaxlite
+from jaxlite.api.vmap import mapped_leaves
+from jaxlite.diagnose.batching import BatchingTrace, run_batch, trace_batching
+from jaxlite_ipython.views.base import View
+from jaxlite_ipython.views.canvas import Canvas
+from jaxlite_ipython.views.collapse import MAX_LANES, join_ends, join_lanes, one_box_per_line
+from jaxlite_ipython.views.column_layout import Column, lay_out_columns
+from jaxlite_ipython.views.dot import LIMIT_S
+from jaxlite_ipython.views.lane_dot import lane_dot
+from jaxlite_ipython.views.lane_picture import Panel, draw_lanes
+from jaxlite_ipython.views.lane_text import op_data
+from jaxlite_ipython.views.palette import BLUE
+from jaxlite_ipython.views.router import LayoutTimeout, route
+from jaxlite_ipython.views.source_lines import Lane, find_lanes
+from jaxlite_ipython.views.traced import Subject, subject_of
+from jaxlite_ipython.views.vmap_data import ExampleValue, VmapPicture, vmap_picture
+from jaxlite_ipython.views.vmap_text import vmap_text
+from jaxlite_ipython.views.words import count
+
+__all__ = ["VmapView", "vmap_view"]
+
+_SEP = " \N{MIDDLE DOT} "
+#: Boxes of both programs up to which a picture shows every operation.
+MAX_BOXES = 110
+#: Examples whose values are in the data.
+MAX_EXAMPLES = 16
+KEY = "blue left side: batch axis \N{MIDDLE DOT} dashed: returned"
+
+
+class VmapView(View):
+    """A function on one example and on the batch. Made by ``jaxlite.vmap_view``."""
+
+    def __init__(
+        self, subject: Subject, picture: VmapPicture, example: int, *, limit_s: float = LIMIT_S
+    ) -> None:
+        super().__init__()
+        self.subject, self.picture, self.example = subject, picture, example
+        self._limit_s = limit_s
+        self.level = 0
+        self.graph = join_ends(picture.graph)
+        while not self._fits() and self._coarser():
+            pass
+
+    def _fits(self) -> bool:
+        return len(self.graph.ops) <= MAX_BOXES and len(self.graph.lanes) <= MAX_LANES
+
+    def _coarser(self) -> bool:
+        if self.level >= 2:
+            return False
+        self.level += 1
+        graph = one_box_per_line(self.picture.graph)
+        self.graph = join_ends(join_lanes(graph) if self.level == 2 else graph, 7)
+        return True
+
+    # --- facts ---
+
+    @property
+    def title(self) -> str:
+        """One line: what this shows."""
+        return f"vmap of {self.subject.title}: {self.summary}"
+
+    @property
+    def summary(self) -> str:
+        """Examples, operations that are batched, changed and shared."""
+        p = self.picture
+        facts = [count(p.size, "example"), f"{count(p.n_batched, 'op')} batched"]
+        facts.append(f"{len(p.changes)} changed")
+        facts.append(f"{p.n_shared} shared")
+        if self.level:
+            facts.append(f"shown as {count(len(self.graph.lanes), 'line')}")
+        return _SEP.join(facts)
+
+    def caption(self, lane: Lane) -> str:
+        """Second line of a lane: operations of both programs."""
+        facts = [lane.note] if lane.note else []
+        facts.append(count(lane.n_ops, "op"))
+        n = sum(node.n_ops for node in self.graph.ops if node.side and node.lane is lane)
+        facts.append(f"{n} for the batch")
+        return _SEP.join(facts)
+
+    @property
+    def end_captions(self) -> tuple[str, str]:
+        """Second lines of the first and the last band."""
+        return "arguments", "what the function returns"
+
+    def example_text(self, example: int | None = None) -> list[str]:
+        """Return the named values of one example, a line each.
+
+        Raises:
+          IndexError: there is no such example.
+        """
+        number = self.example if example is None else example
+        if not -self.picture.size <= number < self.picture.size:
+            raise IndexError(f"example {number} of {self.picture.size}")
+        shared = {True: " (the same for every example)", False: ""}
+        return [f"{v.name} {v.of(number)}{shared[v.axis is None]}" for v in self.picture.values]
+
+    def panels(self) -> list[Panel]:
+        """The strip below: what became of the arguments, what changed, one example."""
+        picture = self.picture
+        values = self.example_text() if picture.values else ["not run: types were given"]
+        return [
+            Panel("arguments", (), tuple(picture.inputs), BLUE),
+            Panel(
+                "operations that changed kind",
+                (),
+                tuple(picture.changes) or ("none: the same operations on larger arrays",),
+                BLUE,
+            ),
+            Panel(f"example {self.example} of {picture.size}", (), tuple(_last(values, 3)), BLUE),
+        ]
+
+    # --- forms ---
+
+    def _text(self) -> str:
+        return vmap_text(self)
+
+    def data(self) -> dict[str, Any]:
+        """Return boxes of both programs with partners, sentences, arrows, values of examples."""
+        graph, picture = self.graph, self.picture
+        n = min(picture.size, MAX_EXAMPLES)
+        return {
+            "view": "vmap_view",
+            "function": self.subject.title,
+            "n_examples": picture.size,
+            "level": self.level,
+            "inputs": list(picture.inputs),
+            "changes": list(picture.changes),
+            "n_batched": picture.n_batched,
+            "n_shared": picture.n_shared,
+            "lanes": [
+                {"line": x.first, "last_line": x.last, "file": x.file, "text": x.text}
+                for x in graph.lanes
+            ],
+            "nodes": [
+                {
+                    **op_data(node),
+                    "side": node.side or "one",
+                    "pair": node.pair,
+                    "is_batched": bool(node.edge),
+                }
+                for node in graph.nodes
+            ],
+            "edges": [
+                {"from": s.id, "to": node.id, "bytes": b}
+                for node in graph.nodes
+                for s, b in node.reads.items()
+            ],
+            "example": self.example,
+            "examples": [{v.name: v.of(i) for v in picture.values} for i in range(n)],
+        }
+
+    def dot(self) -> str:
+        """Return the lanes of both programs as DOT text, to be laid out by Graphviz."""
+        return lane_dot(self.graph)
+
+    def _draw(self) -> Canvas:
+        columns = (
+            Column("", "one example", widest=480.0),
+            Column("batched", f"{count(self.picture.size, 'example')} at once", widest=520.0),
+        )
+        while True:
+            deadline = None if self.level >= 2 else time.perf_counter() + self._limit_s
+            layout = lay_out_columns(self.graph, columns)
+            try:
+                arrows = route(self.graph, layout, deadline)
+            except LayoutTimeout:
+                self._coarser()
+                continue
+            break
+        ends = self.end_captions
+        return draw_lanes(
+            self.graph,
+            layout,
+            arrows,
+            title=f"vmap of {self.subject.title}",
+            summary=self.summary,
+            captions=[
+                self.caption(band.lane) if band.lane else ends[band.kind == "outputs"]
+                for band in layout.bands
+            ],
+            panels=self.panels(),
+            prefix=self.prefix,
+            key=KEY,
+        )
+
+
+def _last(lines: Sequence[str], n: int) -> list[str]:
+    """Return the last lines (results come last)."""
+    return list(lines[-n:])
+
+
+def vmap_view(
+    f: Callable[..., Any], in_axes: Any = 0, /, *args: Any, example: int = 0, **kwargs: Any
+) -> Any:
+    """Return ``f`` on one example beside ``f`` on the batch, as ``vmap(f, in_axes)`` makes it.
+
+    With arrays as arguments the batch is run once, so that the values of one example can be shown.
+
+    Args:
+      f: a function of one example.
+      in_axes: which axis of each argument to map, as in ``vmap``.
+      *args: arrays, numbers and containers of them, or ``ShapeDtypeStruct``, with the batch axis.
+        Without any the result is a function of them that returns the view.
+      example: whose values are shown.
+      **kwargs: more arguments, by name; mapped along axis 0, as in ``vmap``.
+
+    Raises:
+      TypeError, ValueError: as ``vmap(f, in_axes)``.
+      IndexError: there is no such example.
+
+    >>> import jaxlite, jaxlite.numpy as jnp
+    >>> x, w = jnp.ones((8, 3)), jnp.ones((3, 2))
+    >>> view = jaxlite.vmap_view(lambda x, w: jnp.tanh(x @ w), (0, None), x, w)
+    >>> view.data()["inputs"]
+    ['x: axis 0 is 8 examples', 'vmap did nothing to w: in_axes=None']
+    """
+    if not args and not kwargs:
+        return lambda *later, **named: vmap_view(f, in_axes, *later, example=example, **named)
+    if not callable(f):
+        raise TypeError(f"Expected a callable value, got {f}")
+    leaves, in_tree, dims, size = mapped_leaves(f, in_axes, args, kwargs)
+    examples = [_example_type(x, d) for x, d in zip(leaves, dims, strict=True)]
+    first_args, first_kwargs = jaxlite.tree_util.tree_unflatten(in_tree, examples)
+    static = [
+        i
+        for i, arg in enumerate(first_args)
+        if isinstance(arg, bool | int | float | str) or (arg is not None and _is_other(arg))
+    ]
+    plain = getattr(f, "__wrapped__", f) if hasattr(f, "lower") else f
+    subject = subject_of(
+        jaxlite.jit(plain, static_argnums=tuple(static) or None), tuple(first_args), first_kwargs
+    )
+    owners = _owners(args, kwargs)
+    kept = [k for k, owner in enumerate(owners) if owner not in static]
+    axes = [dims[k] for k in kept]
+    trace = trace_batching(subject.traced.jaxpr, axes, size)
+    arrays = [leaves[k] for k in kept]
+    has_values = not any(isinstance(x, jaxlite.ShapeDtypeStruct) for x in arrays)
+    can_run = has_values and not subject.traced.jaxpr.effects
+    values = _run(trace, arrays, axes, subject) if can_run else []
+    view = VmapView(subject, vmap_picture(subject, trace, axes, values), example)
+    view.example_text()  # raises for an example that does not exist
+    return view
+
+
+def _example_type(leaf: Any, dim: int | None) -> Any:
+    """Return the type of one example (an argument that is not mapped stays as it is)."""
+    if dim is None:
+        return leaf
+    shape = tuple(leaf.shape)
+    return jaxlite.ShapeDtypeStruct(shape[:dim] + shape[dim + 1 :], leaf.dtype)
+
+
+def _is_other(arg: Any) -> bool:
+    """Say whether an argument is no container of arrays: it is a constant of the function."""
+    return not any(hasattr(x, "dtype") for x in jaxlite.tree_util.tree_leaves(arg))
+
+
+def _owners(args: Sequence[Any], kwargs: dict[str, Any]) -> list[int | str]:
+    """Return the argument that each leaf is in."""
+    leaves = jaxlite.tree_util.tree_leaves
+    owners: list[int | str] = [i for i, arg in enumerate(args) for _ in leaves(arg)]
+    return owners + [name for name in sorted(kwargs) for _ in leaves(kwargs[name])]
+
+
+def _run(
+    trace: BatchingTrace, arrays: Sequence[Any], axes: Sequence[int | None], subject: Subject
+) -> list[ExampleValue]:
+    """Run the batch; return inputs, variables and results by name."""
+    jaxpr = trace.forward.jaxpr
+    given_vars = set(jaxpr.invars)
+    eqns = [e for e in jaxpr.eqns if e.outvars]
+    _, places = find_lanes(e.source for e in eqns)
+    targets = {id(p): (p.target, e.outvars[0]) for e, p in zip(eqns, places) if p.target}
+    wanted = [(name, v) for name, v in targets.values() if v in trace.image and v not in given_vars]
+    outs, found = run_batch(trace, arrays, [v for _, v in wanted])
+    given = [
+        ExampleValue(name, np.asarray(x), axis)
+        for name, x, axis in zip(subject.arg_names, arrays, axes, strict=True)
+    ]
+    middle = [
+        ExampleValue(name, np.asarray(data), trace.dims[v])
+        for (name, v), data in zip(wanted, found, strict=True)
+    ]
+    results = [
+        ExampleValue(name, np.asarray(data), dim)
+        for name, data, dim in zip(subject.result_names, outs, trace.out_dims, strict=True)
+    ]
+    return [*given, *middle, *results]
