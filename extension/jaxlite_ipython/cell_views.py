@@ -6,7 +6,7 @@ of the cell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from IPython.display import display
@@ -32,14 +32,13 @@ _MAKERS = {
 
 def show_views(
     prepared: PreparedCell,
-    namespace: Mapping[str, Any],
+    arguments: list[Any],
     wanted: tuple[str, ...],
     options: CellOptions,
 ) -> None:
     """Display each wanted view as an output of its own."""
     if not wanted:
         return
-    arguments = prepared.cell.arguments(namespace)
     with prepared.settings():
         for name in wanted:
             _show(name, prepared, arguments, options, len(wanted) > 1)

@@ -78,10 +78,10 @@ class JaxliteMagics(Magics):
         if not options.quiet:
             self._print(run, options)
         if options.check_grad:
-            print(check_gradients(run.prepared.cell, names, namespace))
-        show_views(run.prepared, namespace, options.show, names)
+            print(check_gradients(run, names, namespace))
+        show_views(run.prepared, run.arguments, options.show, names)
         if options.step:
-            show_views(run.prepared, namespace, ("step",), names)
+            show_views(run.prepared, run.arguments, ("step",), names)
         return run.value
 
     def _print(self, run: CellRun, options: Any) -> None:
@@ -95,8 +95,7 @@ class JaxliteMagics(Magics):
             print("       dry run: nothing was run or assigned")
 
     def _median(self, run: CellRun) -> float:
-        prepared = run.prepared
-        arguments = prepared.cell.arguments(self.shell.user_ns)
+        prepared, arguments = run.prepared, run.arguments
         times = []
         with prepared.settings():
             for _ in range(20):

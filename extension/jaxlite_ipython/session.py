@@ -98,7 +98,8 @@ def is_same_function(a: Any, b: Any) -> bool:
 class CellRun:
     """Result of one run: the outputs, the value of the last expression, the report, the notes.
 
-    ``stale`` are the messages about globals that have changed (JL201, JL202).
+    ``stale`` are the messages about globals that have changed (JL201, JL202); ``inputs`` the values
+    of the inputs before the cell ran, ``arguments`` the same as the cell's function takes them.
     """
 
     outputs: dict[str, Any]
@@ -107,6 +108,8 @@ class CellRun:
     prepared: PreparedCell
     notes: list[str] = field(default_factory=list)
     stale: list[StaleNotice] = field(default_factory=list)
+    arguments: list[Any] = field(default_factory=list)
+    inputs: list[Any] = field(default_factory=list)
 
 
 class CellSession:
@@ -116,7 +119,6 @@ class CellSession:
         self._cells: OrderedDict[Any, PreparedCell] = OrderedDict()
         self._promoted: dict[Any, frozenset[str]] = {}
         self._count = 0
-        self.last: CellRun | None = None
 
     def cells(self) -> list[PreparedCell]:
         """Return the cells that are remembered, oldest first."""
@@ -193,7 +195,6 @@ class CellSession:
                 continue
             run.notes = [*notes, *run.notes]
             run.stale = told
-            self.last = run
             return run
 
     def _promotable(
@@ -237,7 +238,10 @@ class CellSession:
         if len(jitted.entries) != len(before):
             prepared.capture()
             notes = _constant_notes(prepared, jitted.entries[-1])
-        return CellRun(outputs, open_(value) if cell.has_value else None, report, prepared, notes)
+        shown = open_(value) if cell.has_value else None
+        run = CellRun(outputs, shown, report, prepared, notes)
+        run.arguments, run.inputs = arguments, [namespace[n] for n in cell.inputs]
+        return run
 
     def _report(
         self,

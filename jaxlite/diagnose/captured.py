@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxlite.diagnose.reads import Read, reads_of
+from jaxlite.diagnose.reads import Read, attributes_of_first, reads_of
 from jaxlite.language.array import Array
 from jaxlite.language.source import is_user_file
 from jaxlite.language.trace import Tracer
@@ -68,6 +68,9 @@ def capture(fun: Any) -> tuple[CapturedValue, ...]:
     found: dict[tuple[int, str], CapturedValue] = {}
     seen: set[int] = set()
     queue = [fun]
+    bound = bound_object(fun)
+    if bound is not None:
+        found.update(_of_bound(bound, plain_function(fun), queue))
     while queue:
         function = plain_function(queue.pop(0))
         if function is None or id(function) in seen:
@@ -87,10 +90,72 @@ def capture(fun: Any) -> tuple[CapturedValue, ...]:
                         (id(function.__globals__), read.name), record(function, read, value)
                     )
                 continue
-            for r, v in resolved(read, value):
+            for r, v in (*resolved(read, value), *_through_methods(read, value, queue)):
                 key = (id(function.__globals__), ".".join((r.name, *r.attributes)))
                 found.setdefault(key, record(function, r, v))
     return tuple(found.values())
+
+
+def _through_methods(read: Read, value: Any, queue: list[Any]) -> Iterator[tuple[Read, Any]]:
+    """Yield what the methods of a global object read of it: ``model.predict(x)``, ``model(x)``.
+
+    The methods themselves join ``queue``.
+    """
+    if is_plain(value) or isinstance(value, types.FunctionType):
+        return
+    for chain in _read_by_method(value, (read.attributes or ("__call__",))[0], queue, set()):
+        held = value
+        for attribute in chain:
+            held = getattr_static(held, attribute)
+        yield Read(read.name, read.kind, chain, read.line), held
+
+
+def _read_by_method(
+    value: Any, name: str, queue: list[Any], seen: set[str]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the data attributes that a method reads of ``self``, directly or by other methods."""
+    method = getattr(type(value), name, None)
+    if name in seen or not isinstance(method, types.FunctionType):
+        return
+    if not is_user_file(method.__code__.co_filename):
+        return
+    seen.add(name)
+    queue.append(method)
+    for chain in attributes_of_first(method.__code__):
+        held = getattr_static(value, chain[0])
+        if held is MISSING or callable(held):
+            yield from _read_by_method(value, chain[0], queue, seen)
+        elif is_plain(held):
+            yield chain[:1]
+
+
+def bound_object(fun: Any) -> Any:
+    """Return the object of a bound method, None for everything else."""
+    owner = getattr(fun, "__self__", None) if isinstance(fun, types.MethodType) else None
+    return None if owner is None or isinstance(owner, type | types.ModuleType) else owner
+
+
+def _of_bound(
+    owner: Any, method: types.FunctionType | None, queue: list[Any]
+) -> dict[tuple[int, str], CapturedValue]:
+    """Return records of what ``jit(model.predict)`` reads of ``model``."""
+    found: dict[tuple[int, str], CapturedValue] = {}
+    if method is None:
+        return found
+    try:
+        reference = weakref.ref(owner)
+    except TypeError:  # slots without weak references: it cannot be watched
+        return found
+    for (attribute,) in _read_by_method(owner, method.__name__, queue, set()):
+        read = Read("self", "closure", (attribute,), method.__code__.co_firstlineno)
+
+        def lookup(attribute: str = attribute) -> Any:
+            alive = reference()
+            return MISSING if alive is None else getattr_static(alive, attribute)
+
+        value = getattr_static(owner, attribute)
+        found[id(owner), attribute] = record(method, read, value, lookup)
+    return found
 
 
 def plain_function(fun: Any) -> types.FunctionType | None:
@@ -181,8 +246,13 @@ def is_plain(value: Any) -> bool:
     )
 
 
-def record(function: types.FunctionType, read: Read, value: Any) -> CapturedValue:
-    """Make the record of one read."""
+def record(
+    function: types.FunctionType,
+    read: Read,
+    value: Any,
+    look: Callable[[], Any] | None = None,
+) -> CapturedValue:
+    """Make the record of one read; ``look`` finds the value again where a name does not."""
     # Weak: the record lives in the function's own cache and must not keep the function alive.
     owner = weakref.ref(function)
 
@@ -207,7 +277,7 @@ def record(function: types.FunctionType, read: Read, value: Any) -> CapturedValu
         nbytes=int(getattr(value, "nbytes", 0)) if isinstance(value, np.ndarray | Array) else 0,
         is_mutable=is_mutable(value),
         fingerprint=fingerprint(value),
-        lookup=lookup,
+        lookup=look or lookup,
     )
 
 

@@ -46,6 +46,24 @@ def reads_of(code: CodeType) -> tuple[Read, ...]:
     return tuple(found.values())
 
 
+@functools.lru_cache(maxsize=4096)
+def attributes_of_first(code: CodeType) -> tuple[tuple[str, ...], ...]:
+    """Return the chains of attributes that a method reads of its first parameter (``self``)."""
+    if not code.co_argcount:
+        return ()
+    first = code.co_varnames[0]
+    found: dict[tuple[str, ...], None] = {}
+    instructions = list(dis.get_instructions(code))
+    for i, ins in enumerate(instructions):
+        if ins.opname.startswith("LOAD_FAST"):
+            # Newer versions of Python load two names at once; attributes are read of the last.
+            name = ins.argval[-1] if isinstance(ins.argval, tuple) else ins.argval
+            chain = _attributes_after(instructions, i) if name == first else ()
+            if chain:
+                found[chain] = None
+    return tuple(found)
+
+
 def _collect_reads(
     code: CodeType, outer: frozenset[str], found: dict[tuple[str, str, tuple[str, ...]], Read]
 ) -> None:

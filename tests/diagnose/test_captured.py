@@ -58,6 +58,39 @@ def test_attributes_of_objects_are_followed() -> None:
     assert (change.old, change.new) == ("2.0", "3.0")
 
 
+class Scaler:
+    def __init__(self) -> None:
+        self.scale = 2.0
+        self.table = {"a": 1}
+
+    def predict(self, x: Any) -> Any:
+        return self.shift(x) * self.scale
+
+    def shift(self, x: Any) -> Any:
+        return x + self.table["a"]
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.scale
+
+
+def test_methods_of_objects_are_followed() -> None:
+    n = define("def f(x):\n    return model.predict(x)", model=Scaler())
+    captured = capture(n["f"])
+    assert {v.path for v in captured} == {"model.scale", "model.table"}
+    n["model"].scale = 3.0
+    assert [c.value.path for c in changes(captured)] == ["model.scale"]
+    n = define("def f(x):\n    return model(x)", model=Scaler())
+    assert paths(n["f"])["model.scale"] == "2.0"
+
+
+def test_bound_method_reads_its_object() -> None:
+    model = Scaler()
+    captured = capture(model.predict)
+    assert {v.path for v in captured} == {"self.scale", "self.table"}
+    model.table["a"] = 5
+    assert [(c.old, c.new) for c in changes(captured)] == [("{'a': 1}", "{'a': 5}")]
+
+
 def test_changes_of_every_kind_are_seen() -> None:
     start = {
         "number": 1.0, "text": "a", "items": [1, 2], "table": {"lr": 0.1}, "tags": {1},
