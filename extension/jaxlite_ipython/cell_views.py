@@ -15,6 +15,7 @@ import jaxlite
 from jaxlite_ipython import views
 from jaxlite_ipython.cell_transforms import CellOptions
 from jaxlite_ipython.session import PreparedCell
+from jaxlite_ipython.views.explorer import explore
 
 __all__ = ["show_views"]
 
@@ -35,44 +36,51 @@ def show_views(
     arguments: list[Any],
     wanted: tuple[str, ...],
     options: CellOptions,
+    *,
+    is_widget: bool = False,
 ) -> None:
-    """Display each wanted view as an output of its own."""
-    if not wanted:
-        return
+    """Display each wanted view as an output of its own, or all as one widget."""
+    made: list[Any] = []
     with prepared.settings():
         for name in wanted:
-            _show(name, prepared, arguments, options, len(wanted) > 1)
+            view = _view(name, prepared, arguments, options, len(wanted) > 1)
+            if view is None:
+                continue
+            if name == "text":
+                print(view.text())
+            elif is_widget:
+                made.append(view)
+            else:
+                display(view)  # type: ignore[no-untyped-call]
+    if made:
+        explore(made)
 
 
-def _show(
+def _view(
     name: str, prepared: PreparedCell, arguments: list[Any], options: CellOptions, is_one_of: bool
-) -> None:
+) -> Any:
+    """Return the view of a name; None, and a line of why, if the cell has none."""
     if _MAKERS[name] not in views.__all__:
         if not is_one_of:
             print(f"       --show {name}: this version has no such view")
-        return
+        return None
     maker: Callable[..., Any] = getattr(views, _MAKERS[name])
     function: Any = prepared.jitted
     if name == "grad":
         loss = loss_function(prepared, arguments, options)
         if loss is None:
             print("       --show grad: no scalar to differentiate; use --grad LOSS")
-            return
+            return None
         function = loss
     if name == "vmap":
         axes = dict(options.vmap)
         if not axes:
             if not is_one_of:
                 print("       --show vmap: say which axes with --vmap x:0")
-            return
+            return None
         in_axes = tuple(axes.get(n) for n in prepared.cell.inputs)
-        display(maker(prepared.cell.plain, in_axes, *arguments))  # type: ignore[no-untyped-call]
-        return
-    view = maker(function, *arguments)
-    if name == "text":
-        print(view.text())
-    else:
-        display(view)  # type: ignore[no-untyped-call]
+        return maker(prepared.cell.plain, in_axes, *arguments)
+    return maker(function, *arguments)
 
 
 def loss_function(

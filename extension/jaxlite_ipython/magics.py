@@ -79,9 +79,8 @@ class JaxliteMagics(Magics):
             self._print(run, options)
         if options.check_grad:
             print(check_gradients(run, names, namespace))
-        show_views(run.prepared, run.arguments, options.show, names)
-        if options.step:
-            show_views(run.prepared, run.arguments, ("step",), names)
+        wanted = (*options.show, *(["step"] if options.step else []))
+        show_views(run.prepared, run.arguments, wanted, names, is_widget=options.explore)
         return run.value
 
     def _print(self, run: CellRun, options: Any) -> None:

@@ -51,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="VIEW",
         help=f"none, {', '.join(VIEWS)}, or a comma list; bare --show: all",
     )
+    add("--explore", action="store_true", help="show the views as one widget with tabs")
     add("--grad", metavar="LOSS[:p,q]", help="also assign dp and dq, the gradients of LOSS")
     add("--vmap", metavar="x:0,y:0", help="run the cell for each example along these axes")
     add("--time", action="store_true", help="run again and report the median")
@@ -135,6 +136,8 @@ def parse_jit_line(line: str) -> tuple[Any, CellOptions]:
     if options.max_traces is not None and options.max_traces < 1:
         raise UsageError("%%jit: --max-traces: give at least 1")
     options.show = _views(options.show or "none")
+    if options.explore and not options.show and not options.step:
+        options.show = _views("all")
     cell = CellOptions(
         names(options.inputs),
         names(options.outputs),

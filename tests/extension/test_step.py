@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jaxlite_ipython.views.contract import problems
 
 import jaxlite as jax
 import jaxlite.numpy as jnp
@@ -199,3 +200,27 @@ def test_step_option_of_a_cell(notebook: Any) -> None:
     assert text.count("cell:2") == 1
     assert "recorded" in text
     assert "loss" in notebook
+
+
+def test_widget_gets_steps_that_arrow_keys_go_along() -> None:
+    view = jax.step(lesson, X, [W, W], 3)
+    payload = view.payload()
+    assert list(problems(payload["data"], payload["svg"], view.prefix)) == []
+    nodes, details = payload["data"]["nodes"], payload["data"]["details"]
+    assert [n["id"] for n in nodes][:2] == ["step1", "step2"]
+    assert len(payload["data"]["edges"]) == len(nodes) - 1
+    assert details["step4"][1]["code"][0].startswith("* y  f32[2,3]")
+    assert details["step4"][2]["code"] == ["[1] f32[2,3] = dot_general x ws[0]"]
+    assert len(payload["data"]["lanes"]) == 12
+
+
+def test_many_steps_stay_small() -> None:
+    def f(x: Any) -> Any:
+        a = b = c = d = x
+        for _ in range(200):
+            a, b, c, d = b + 1.0, c * 2.0, d - a, a
+        return a
+
+    view = jax.step(f, jnp.ones((16, 16)))
+    data, _ = view._repr_mimebundle_()
+    assert sum(map(len, data.values())) < 150_000

@@ -14,7 +14,7 @@ from typing import Any
 import jaxlite
 from jaxlite import tree_util
 from jaxlite.diagnose.stepping import MAX_STEPS, Held, Recording, Step, record
-from jaxlite_ipython.views.base import View
+from jaxlite_ipython.views.base import MAX_BUNDLE_BYTES, View
 from jaxlite_ipython.views.canvas import Canvas, Pen, text_width
 from jaxlite_ipython.views.palette import BLUE, DIM, GREEN, INK, LANE, LINE, PURPLE
 from jaxlite_ipython.views.step_values import (
@@ -33,9 +33,12 @@ __all__ = ["StepView", "step"]
 class StepView(View):
     """Every line of a trace in the order in which Python ran them."""
 
+    tab = "Steps"
+
     def __init__(self, recording: Recording, mode: str, batch: dict[Any, Any] | None) -> None:
         super().__init__()
         self.recording, self.mode = recording, mode
+        self._detail = 2
         self.numbers = {id(e): k + 1 for k, e in enumerate(recording.eqns)}
         self.tangents: dict[Any, Any] = {}
         self.cotangents: dict[Any, Any] = {}
@@ -66,7 +69,53 @@ class StepView(View):
             "steps": [self._step_data(s) for s in self.recording.steps],
             "operations": [self.operation(e) for e in self.recording.eqns],
             "sweep": [self._sweep_data(s) for s in self.sweep],
+            **self._for_widget(),
         }
+
+    def _for_widget(self) -> dict[str, Any]:
+        """Return steps as what the widget selects; the arrow keys go to the next and back."""
+        steps = self.recording.steps
+        places: dict[tuple[str, int], Step] = {}
+        for s in steps:
+            places.setdefault((s.file, s.line), s)
+        lanes = list(places)
+        return {
+            "nodes": [
+                {
+                    "id": f"step{s.number}",
+                    "label": s.text.strip(),
+                    "type": s.caption,
+                    "line": s.line,
+                    "lane": lanes.index((s.file, s.line)),
+                    "words": " ".join(h.name for h in s.names),
+                }
+                for s in steps
+            ],
+            "edges": [{"from": f"step{s.number}", "to": f"step{s.number + 1}"} for s in steps[:-1]],
+            "lanes": [{"line": s.line, "text": s.text.strip()} for s in places.values()],
+            "details": {f"step{s.number}": self._fields(s) for s in steps},
+            "selected": "step1" if steps else None,
+        }
+
+    def _fields(self, step: Step) -> list[dict[str, Any]]:
+        """Return the three panes of a step: the lesson, what Python sees, what was recorded."""
+        names = [
+            f"{'* ' if h.is_new else '  '}{'  '.join(filter(None, self._row(h)))}"
+            for h in step.names
+        ]
+        recorded = [
+            f"[{self.numbers[id(e)]}] {self.operation(e)}"
+            for e in step.eqns
+            if id(e) in self.numbers
+        ]
+        fields: list[dict[str, Any]] = [
+            {"title": f"step {step.number}", "code": [step.text.strip()], "lines": [step.caption]}
+        ]
+        if names:
+            fields.append({"title": "what Python sees (* new)", "code": names})
+        if recorded:
+            fields.append({"title": "what was recorded", "code": recorded})
+        return fields
 
     def _step_data(self, step: Step) -> dict[str, Any]:
         return {
@@ -163,18 +212,22 @@ class StepView(View):
             row.append(f"batch {data['batch']}")
         return tuple(row)
 
-    # --- html: fold-outs need no script and print ---
-
-    def html(self) -> str:
-        """Return a self-contained page."""
-        title = escape(self.title)
-        return (
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f"<title>{title}</title>\n</head>\n<body>\n{self.fragment()}\n</body>\n</html>\n"
-        )
+    # --- fold-outs: they need no script and print ---
 
     def fragment(self) -> str:
-        """Return the fold-outs; they survive the sanitisers of notebooks."""
+        """Return the fold-outs as HTML that survives the sanitisers of notebooks.
+
+        Pictures of values, then names that have not changed, then all names are left out where all
+        together would be more than a view may add to a notebook.
+        """
+        found = ""
+        for self._detail in (2, 1, 0, -1):
+            found = self._fragment()
+            if len(found) < MAX_BUNDLE_BYTES // 2:
+                break
+        return found
+
+    def _fragment(self) -> str:
         parts = [f"<p><b>{escape(self.title)}</b></p>", *map(self._fold, self.recording.steps)]
         if self.sweep:
             rows = "".join(
@@ -194,7 +247,8 @@ class StepView(View):
             f"<summary><code>{escape(f'{step.number:>3}  {self._head(step)}')}</code>"
             f" <b>{mark}</b> <i>{escape(step.caption)}</i></summary>"
         )
-        names = "".join(map(self._name_html, step.names))
+        shown = [h for h in step.names if self._detail > 0 or (h.is_new and not self._detail)]
+        names = "".join(map(self._name_html, shown))
         ops = "".join(
             f"<li><code>[{self.numbers[id(e)]}] {escape(self.operation(e))}</code></li>"
             for e in step.eqns
@@ -205,11 +259,12 @@ class StepView(View):
 
     def _name_html(self, held: Held) -> str:
         data = self._name_data(held)
-        value = self.recording.value(held.atom) if held.atom is not None else None
+        has_picture = held.atom is not None and self._detail == 2
+        value = self.recording.value(held.atom) if has_picture else None
         cells = [f"<b>{escape(held.name)}</b>" if held.is_new else escape(held.name)]
         cells += [f"<code>{escape(held.type)}</code>", _picture(value) + escape(data["value"])]
         if self.mode == "grad":
-            tangent = self.tangents.get(held.atom)
+            tangent = self.tangents.get(held.atom) if has_picture else None
             cells.append(_picture(tangent) + escape(data.get("tangent", "")))
         if self.mode == "vmap":
             cells.append(escape(data.get("batch", "")))
@@ -219,7 +274,10 @@ class StepView(View):
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return fold-outs and text; the fold-outs are the picture."""
-        data = {"text/html": self.fragment(), "text/plain": self.text()}
+        text = self.text()
+        if len(text) > MAX_BUNDLE_BYTES // 3:
+            text = f"{text[: MAX_BUNDLE_BYTES // 3]}\n(The rest is in the text of the view.)"
+        data = {"text/html": self.fragment(), "text/plain": text}
         for kind in tuple(data):
             if (include and kind not in include) or (exclude and kind in exclude):
                 del data[kind]
