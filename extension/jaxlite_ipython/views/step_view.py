@@ -39,7 +39,11 @@ class StepView(View):
         super().__init__()
         self.recording, self.mode = recording, mode
         self._detail = 2
+        self._summaries: dict[int, str] = {}  # per atom; the recording keeps atoms alive
         self.numbers = {id(e): k + 1 for k, e in enumerate(recording.eqns)}
+        self._labels = {v: name for name, v in recording.inputs}
+        for number, eqn in enumerate(recording.eqns, 1):
+            self._labels.update(dict.fromkeys(eqn.outvars, f"[{number}]"))
         self.tangents: dict[Any, Any] = {}
         self.cotangents: dict[Any, Any] = {}
         self.sweep: list[Sweep] = []
@@ -131,14 +135,19 @@ class StepView(View):
 
     def _name_data(self, held: Held) -> dict[str, Any]:
         found = {"name": held.name, "type": held.type, "is_new": held.is_new}
-        value = self.recording.value(held.atom) if held.atom is not None else None
-        found["value"] = held.text if held.atom is None else summary_or_unknown(value)
+        found["value"] = held.text if held.atom is None else self._summary(held.atom)
         if self.mode == "grad" and held.atom in self.tangents:
             found["tangent"] = summary(self.tangents[held.atom])
         if self.mode == "vmap" and held.atom is not None:
             whole = self.batch.get(held.atom)
             found["batch"] = "same for all" if whole is None else _type_of(whole)
         return found
+
+    def _summary(self, atom: Any) -> str:
+        key = id(atom)
+        if key not in self._summaries:
+            self._summaries[key] = summary_or_unknown(self.recording.value(atom))
+        return self._summaries[key]
 
     def _sweep_data(self, sweep: Sweep) -> dict[str, Any]:
         eqn = self.recording.eqns[sweep.position]
@@ -163,15 +172,7 @@ class StepView(View):
 
     def label(self, atom: Any) -> str:
         """Return a var as the input's name or the number of its operation; a literal as it is."""
-        if not hasattr(atom, "count"):
-            return str(atom.val)
-        for name, var in self.recording.inputs:
-            if var is atom:
-                return name
-        for number, eqn in enumerate(self.recording.eqns, 1):
-            if any(v is atom for v in eqn.outvars):
-                return f"[{number}]"
-        return "constant"
+        return self._labels.get(atom, "constant") if hasattr(atom, "count") else str(atom.val)
 
     # --- text ---
 
@@ -252,7 +253,7 @@ class StepView(View):
         ops = "".join(
             f"<li><code>[{self.numbers[id(e)]}] {escape(self.operation(e))}</code></li>"
             for e in step.eqns
-            if id(e) in self.numbers
+            if id(e) in self.numbers and self._detail >= 0
         )
         recorded = f"<ul>{ops}</ul>" if ops else ""
         return f"<details>{summary_text}<table>{names}</table>{recorded}</details>"
