@@ -10,6 +10,7 @@ The thread that changes the line runs in the context of the cell, so the output 
 from __future__ import annotations
 
 import contextvars
+import os
 import threading
 import time
 from typing import Any
@@ -61,6 +62,9 @@ class CompileLine:
         self.start = time.perf_counter()
         self.seconds: dict[str, float] = {}
         self.sink: Any = None
+        #: Traces that are open: one without a compile after it is not a compile.
+        self.tracing = 0
+        self.is_shown = False
         self._over = threading.Event()
         self._lock = threading.Lock()
         context = contextvars.copy_context()
@@ -74,7 +78,9 @@ class CompileLine:
                 if self._over.is_set():
                     return
                 self.sink = self.sink or progress.sinks[-1]()
-                if self.sink.interval_s <= time.perf_counter() - self.start:
+                waited = self.sink.interval_s <= time.perf_counter() - self.start
+                if waited and (self.tracing or self.seconds.keys() - {"trace"}):
+                    self.is_shown = True
                     self.sink.update(self.text("compiling", self.stage()))
             self._over.wait(self.sink.interval_s)
 
@@ -97,9 +103,9 @@ class CompileLine:
         self._timer.cancel()
         with self._lock:
             self._over.set()
-            if self.sink is not None:
+            if self.is_shown:
                 self.sink.close(text)
-        return self.sink is not None
+        return self.is_shown
 
 
 class ProgressLines:
@@ -109,8 +115,10 @@ class ProgressLines:
         self.shell = shell
         self._line: CompileLine | None = None
         self._ended: CompileLine | None = None
-        # A kernel has outputs that can change; a terminal has its one line.
-        self._sink = HandleSink if getattr(shell, "kernel", None) is not None else None
+        # A kernel has outputs that can change; a terminal has its one line, and CI, where pages are
+        # compared, a log.
+        in_kernel = getattr(shell, "kernel", None) is not None and not os.environ.get("CI")
+        self._sink = HandleSink if in_kernel else None
 
     def start(self) -> None:
         """Listen to the engine."""
@@ -137,9 +145,11 @@ class ProgressLines:
         match event:
             case events.TraceStarted(name=name):
                 if line is None:
-                    self._line = CompileLine("the cell" if name == "cell" else name)
+                    self._line = line = CompileLine("the cell" if name == "cell" else name)
                     self._ended = None
+                line.tracing += 1
             case events.TraceEnded(seconds=seconds) if line is not None:
+                line.tracing -= 1
                 line.seconds["trace"] = max(line.seconds.get("trace", 0.0), seconds)
             case events.PassEnded(stage=stage, seconds=seconds) if line is not None:
                 line.seconds[stage] = line.seconds.get(stage, 0.0) + seconds
@@ -151,5 +161,6 @@ class ProgressLines:
         """Say of everything unfinished where it stopped."""
         line, self._line, self._ended = self._line, None, None
         if line is not None:
-            line.end(line.text("stopped compiling"))
+            only_traced = not line.tracing and line.seconds.keys() == {"trace"}
+            line.end(line.text("traced" if only_traced else "stopped compiling"))
         progress.close_all()

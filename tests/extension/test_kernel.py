@@ -67,7 +67,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     folder = tmp_path_factory.mktemp("kernel")
     env = {
         **os.environ, "IPYTHONDIR": str(folder), "JUPYTER_RUNTIME_DIR": str(folder),
-        "JAXLITE_ENABLE_COMPILATION_CACHE": "0", "NO_COLOR": "1",
+        "JAXLITE_ENABLE_COMPILATION_CACHE": "0", "NO_COLOR": "1", "CI": "",
     }  # fmt: skip
     manager = KernelManager()
     manager.start_kernel(env=env)
@@ -139,6 +139,11 @@ def test_long_compile_shows_its_stages_and_ends_as_the_report(kernel: Kernel) ->
     assert text_of(outputs[-1]).startswith("%%jit  1 in, 1 out · ")
     assert outputs[-1]["type"] == "update_display_data"
     assert not any(o["type"] == "stream" for o in outputs)
+
+
+def test_trace_without_a_compile_shows_no_compile(kernel: Kernel) -> None:
+    shown = kernel.run("import time\njax.trace(jnp.sin)(x)\ntime.sleep(0.8)\nNone")
+    assert "compiling" not in "".join(text_of(o) for o in shown)
 
 
 def test_python_loop_that_breaks_says_where(kernel: Kernel) -> None:
