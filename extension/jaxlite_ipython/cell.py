@@ -26,12 +26,9 @@ from jaxlite.diagnose.cell_names import names_of
 from jaxlite.errors import CellError, located
 from jaxlite_ipython.cell_source import COLLECT, SET_ITEM, cell_error, compile_cell, parse_cell
 from jaxlite_ipython.cell_transforms import CellOptions, transformed
-from jaxlite_ipython.kept import STATIC_TYPES, close, open_
+from jaxlite_ipython.kept import STATIC_TYPES, Kept, close, open_
 
 __all__ = ["CellFunction", "CellOptions", "build_cell", "classify"]
-
-#: Kept as Python: run once more in the user's names when everything else has succeeded.
-_Definition = ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
 
 
 @dataclass
@@ -97,9 +94,7 @@ def build_cell(
     sorted_names = _sort_names(source, names.reads, namespace, options)
     outputs = _outputs(names.binds, options)
     inputs = (*sorted_names["traced"], *sorted_names["kept"], *sorted_names["static"])
-    definitions: list[ast.stmt] = [
-        s for s in tree.body if isinstance(s, _Definition) and _defines(s) & set(outputs)
-    ]
+    definitions: list[ast.stmt] = [s for s in tree.body if _defines(s) & set(outputs)]
     wanted = frozenset(outputs).union([options.grad[0]] if options.grad else [])
     wanted -= {n for s in definitions for n in _defines(s)}
     if options.grad and options.grad[0] not in names.binds:
@@ -142,10 +137,49 @@ def _copy(value: Any) -> Any:
 
 def _collector(wanted: frozenset[str]) -> Callable[[dict[str, Any], Any], Any]:
     def collect(local: dict[str, Any], value: Any) -> Any:
-        found = {k: v for k, v in local.items() if k in wanted}
-        return close(found, numbers=True), close(value, numbers=True)
+        found = {k: _result(k, v) for k, v in local.items() if k in wanted}
+        return found, _result("the last expression", value)
 
     return collect
+
+
+def _result(name: str, value: Any) -> Any:
+    """Return ``value`` closed.
+
+    Raises:
+      CellError: it is or holds something that cannot leave the cell.
+    """
+    closed = close(value, numbers=True)
+    for leaf in tree_util.tree_leaves(closed, is_leaf=lambda x: isinstance(x, Kept)):
+        if isinstance(leaf, Kept):
+            held = held_tracer(leaf.value)
+            if held:
+                text = f"OutputError: {name} cannot leave the cell: it holds {held}, traced here"
+                fix = f"write it as def {name}(...) at the top level, or call it _{name}."
+                raise located(CellError(f"{text}\n  Fix: {fix}"), "JL014")
+        elif not isinstance(leaf, Array | np.ndarray | np.generic | int | float | complex):
+            text = f"OutputError: {name} ({type(leaf).__name__}) cannot be an output"
+            fix = f"make it in an ordinary cell, or call it _{name} if only this cell uses it."
+            raise located(CellError(f"{text}\n  Fix: {fix}"), "JL014")
+    return closed
+
+
+def held_tracer(value: Any, depth: int = 4) -> str:
+    """Return the name under which a function's closure holds a traced value, '' if it does not."""
+    cells = getattr(value, "__closure__", None)
+    if not cells or not depth:
+        return ""
+    for name, cell in zip(value.__code__.co_freevars, cells):
+        try:
+            held = cell.cell_contents
+        except ValueError:  # assigned later
+            continue
+        if isinstance(held, Array) and hasattr(held, "describe"):
+            return str(name)
+        inner = held_tracer(held, depth - 1)
+        if inner:
+            return inner
+    return ""
 
 
 def _opening(
@@ -165,12 +199,19 @@ def _opening(
     return opened
 
 
-def _defines(statement: ast.AST) -> set[str]:
-    """Return the names of a definition or import."""
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return {a.asname or a.name.split(".")[0] for a in statement.names}
-    assert isinstance(statement, ast.FunctionDef | ast.ClassDef)
-    return {statement.name}
+def _defines(statement: ast.stmt) -> set[str]:
+    """Return the names of a definition or import, which is kept as Python.
+
+    It is run once more in the user's names when everything else has succeeded.
+    """
+    match statement:
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return {a.asname or a.name.split(".")[0] for a in names}
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda()):
+            return {name}
+    return set()
 
 
 def _sort_names(

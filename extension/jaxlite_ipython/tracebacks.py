@@ -73,10 +73,10 @@ def render(error: BaseException) -> list[str]:
     first, _, rest = str(error).partition("\n")
     tb = cell_frame(error)
     head = f"{code} " if code else ""
+    if isinstance(error, CellError):  # it names its own kind and line
+        return [f"{head}{error}"]
     if tb is None:
-        # An error about the cell's text names its own kind and line.
-        is_own = isinstance(error, CellError)
-        return [f"{head}{error}" if is_own else f"{head}{type(error).__name__}: {error}"]
+        return [f"{head}{type(error).__name__}: {error}"]
     lines = [f"{head}{type(error).__name__}: {first} (line {tb.tb_lineno})", *_source_lines(tb)]
     lines += _frames_below(tb)
     if code == "JL020":

@@ -173,6 +173,7 @@ def test_python_values_of_a_cell_stay_python(notebook: Any) -> None:
     notebook.run(
         "%%jit -q\nn2 = 3\nword = 'a' + 'b'\nboth = [x, 'tag']\n"
         "def helper(v):\n    return v + n2 + w1[0, 0]\nimport math as m2\n"
+        "short = lambda v: v * w1[0, 0]\n"
         "for i in range(3):\n    y = helper(x) * i"
     )
     assert notebook["n2"] == 3
@@ -182,6 +183,7 @@ def test_python_values_of_a_cell_stay_python(notebook: Any) -> None:
     assert notebook["i"] == 2
     assert float(notebook["y"][0, 0]) == 10.0
     assert float(notebook.run("helper(1.0)").result) == 5.0  # reads the user's w1, no tracer
+    assert float(notebook.run("short(3.0)").result) == 3.0
 
 
 def test_container_changed_in_a_cell_is_the_users_only_afterwards(notebook: Any) -> None:
@@ -221,6 +223,8 @@ def test_failing_definition_leaves_every_name(notebook: Any) -> None:
         ("--static cfg2", "y = x * cfg2['a']", "JL012 InputError: static cfg2 (dict) is not hash"),
         ("", "y = words", "JL012 InputError: words (array of <U1) cannot be an input"),
         ("", "y = (", "SyntaxError"),
+        ("", "o = object()\ny = x", "JL014 OutputError: o (object) cannot be an output"),
+        ("", "g = jax.grad(lambda w: (x @ w).sum())", "g cannot leave the cell: it holds x,"),
         ("", "def f(v):\n    return f(v)\ny = f(x)", "RecursionError"),
         ("", "y = x\nraise KeyError('k')", "KeyError: 'k' (line 2)"),
         ("", "déjà = x @ w1\nż = déjà + jnp.ones(7)", "    ż = déjà + jnp.ones(7)\n        ^^^^"),

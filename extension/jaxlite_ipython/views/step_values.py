@@ -21,7 +21,7 @@ __all__ = ["Sweep", "batched", "cotangents", "summary", "tangents", "thumbnail"]
 
 #: Arrays are shown by at most so many rows and columns.
 SIDE = 16
-_BLUE, _VERMILLION = (0x00, 0x6B, 0xA6), (0xA8, 0x43, 0x00)
+_BLUE, _VERMILLION = np.array([0x00, 0x6B, 0xA6]), np.array([0xA8, 0x43, 0x00])
 
 
 class Sweep:
@@ -157,7 +157,10 @@ def thumbnail(value: Any) -> str:
     rows = array.astype(np.float64).reshape(-1, array.shape[-1] if array.ndim > 1 else array.size)
     rows = rows[_sample(rows.shape[0])][:, _sample(rows.shape[1])]
     top = float(np.nanmax(np.abs(np.where(np.isfinite(rows), rows, np.nan)), initial=0.0)) or 1.0
-    lines = b"".join(b"\0" + b"".join(_colour(v / top) for v in row) for row in rows)
+    share = np.clip(np.abs(rows) / top, 0, 1)[..., None]
+    ends = np.where((rows > 0)[..., None], _BLUE, _VERMILLION)
+    pixels = np.where(np.isfinite(share), 255 + (ends - 255) * share, 0).round().astype(np.uint8)
+    lines = b"".join(b"\0" + row.tobytes() for row in pixels)
     height, width = rows.shape
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     png = b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header)
@@ -167,13 +170,6 @@ def thumbnail(value: Any) -> str:
 
 def _sample(n: int) -> Any:
     return np.linspace(0, n - 1, min(n, SIDE)).astype(int)
-
-
-def _colour(v: float) -> bytes:
-    if not np.isfinite(v):
-        return b"\0\0\0"
-    end = _BLUE if v > 0 else _VERMILLION
-    return bytes(round(255 + (c - 255) * min(abs(v), 1.0)) for c in end)
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
