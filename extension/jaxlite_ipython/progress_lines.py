@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextvars
 import os
+import sys
 import threading
 import time
 from typing import Any
@@ -33,6 +34,10 @@ _STAGES = {
     "emit": "emit",
     "load": "LLVM",
 }
+
+
+#: The methods of ``api/jit.py`` that trace and compile.
+_COMPILING = ("_trace_entry", "_compile")
 
 
 class HandleSink:
@@ -62,9 +67,8 @@ class CompileLine:
         self.start = time.perf_counter()
         self.seconds: dict[str, float] = {}
         self.sink: Any = None
-        #: Traces that are open: one without a compile after it is not a compile.
-        self.tracing = 0
         self.is_shown = False
+        self._thread = threading.get_ident()
         self._over = threading.Event()
         self._lock = threading.Lock()
         context = contextvars.copy_context()
@@ -74,12 +78,13 @@ class CompileLine:
 
     def _show(self) -> None:
         while not self._over.is_set():
+            if not is_compiling(self._thread):
+                self.end(self.text("compiled"))  # a trace without a compile, or one given up
             with self._lock:
                 if self._over.is_set():
                     return
                 self.sink = self.sink or progress.sinks[-1]()
-                waited = self.sink.interval_s <= time.perf_counter() - self.start
-                if waited and (self.tracing or self.seconds.keys() - {"trace"}):
+                if self.sink.interval_s <= time.perf_counter() - self.start:
                     self.is_shown = True
                     self.sink.update(self.text("compiling", self.stage()))
             self._over.wait(self.sink.interval_s)
@@ -102,10 +107,32 @@ class CompileLine:
         """Stop; if anything is shown, change it to ``text`` and return True."""
         self._timer.cancel()
         with self._lock:
-            self._over.set()
-            if self.is_shown:
+            if self.is_shown and self.is_open:
                 self.sink.close(text)
+            self._over.set()
         return self.is_shown
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended."""
+        return not self._over.is_set()
+
+    def replace(self, text: str) -> bool:
+        """Change what was shown last to ``text``; False if nothing was shown."""
+        if self.is_shown:
+            self.sink.close(text)
+        return self.is_shown
+
+
+def is_compiling(thread: int) -> bool:
+    """Say whether a thread is inside the trace or the compile of a jitted function."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name in _COMPILING and code.co_filename.endswith("api/jit.py"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 class ProgressLines:
@@ -113,7 +140,7 @@ class ProgressLines:
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
-        self._line: CompileLine | None = None
+        self._lines: dict[int, CompileLine] = {}  # per thread
         self._ended: CompileLine | None = None
         # A kernel has outputs that can change; a terminal has its one line, and CI, where pages are
         # compared, a log.
@@ -133,34 +160,36 @@ class ProgressLines:
         if self._sink is not None:
             progress.sinks.remove(self._sink)
         self.shell.events.unregister("post_run_cell", self._after_cell)
+        self._after_cell(None)
 
     def summary(self, text: str) -> None:
         """Print the report of a cell, in the place of its line of progress if there is one."""
         line, self._ended = self._ended, None
-        if line is None or not line.end(text):
+        if line is None or not line.replace(text):
             print(text)
 
     def _listen(self, event: events.Event) -> None:
-        line = self._line
+        thread = threading.get_ident()
+        line = self._lines.get(thread)
         match event:
             case events.TraceStarted(name=name):
-                if line is None:
-                    self._line = line = CompileLine("the cell" if name == "cell" else name)
+                if line is None or not line.is_open:
+                    self._lines[thread] = CompileLine("the cell" if name == "cell" else name)
                     self._ended = None
-                line.tracing += 1
             case events.TraceEnded(seconds=seconds) if line is not None:
-                line.tracing -= 1
                 line.seconds["trace"] = max(line.seconds.get("trace", 0.0), seconds)
             case events.PassEnded(stage=stage, seconds=seconds) if line is not None:
                 line.seconds[stage] = line.seconds.get(stage, 0.0) + seconds
             case events.Compiled() if line is not None:
                 line.end(line.text("compiled"))
-                self._line, self._ended = None, line
+                self._ended = self._lines.pop(thread, None)
 
     def _after_cell(self, _: Any) -> None:
         """Say of everything unfinished where it stopped."""
-        line, self._line, self._ended = self._line, None, None
-        if line is not None:
-            only_traced = not line.tracing and line.seconds.keys() == {"trace"}
-            line.end(line.text("traced" if only_traced else "stopped compiling"))
+        self._ended = None
+        for thread, line in list(self._lines.items()):
+            if thread == threading.get_ident() or not is_compiling(thread):
+                only_traced = line.seconds.keys() == {"trace"}
+                line.end(line.text("traced" if only_traced else "stopped compiling"))
+                self._lines.pop(thread, None)
         progress.close_all()

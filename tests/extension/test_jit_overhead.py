@@ -59,6 +59,7 @@ def run_notebook(folder: Path, cells: list[str]) -> Any:
 
 
 def test_notebook_without_a_front_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("JAXLITE_CACHE_DIR", os.fspath(tmp_path / "cache"))
@@ -75,3 +76,12 @@ def test_notebook_without_a_front_end(tmp_path: Path, monkeypatch: pytest.Monkey
     assert set(step[1]["data"]) == {"text/html", "text/plain"}
     (line,) = bar  # one output, changed in place
     assert line["data"]["text/plain"].startswith("12 in ")
+
+
+def test_trace_without_a_compile_leaves_no_line(notebook: Any) -> None:
+    shown = notebook.run(
+        "import time\njax.jit(lambda x: x + 1).trace(x)\ntime.sleep(1.2)\n"
+        "jax.make_jaxpr(lambda x: x)(x)"
+    )
+    assert shown.err == ""
+    assert [t.name for t in threading.enumerate() if isinstance(t, threading.Timer)] == []
