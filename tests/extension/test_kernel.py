@@ -84,7 +84,8 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 def test_compiled_loop_shows_one_line_that_changes(kernel: Kernel) -> None:
     kernel.run(
         "def step(i, c):\n    return jnp.sin(c) + i\n"
-        "run = jax.jit(lambda x, n: lax.fori_loop(0, n, step, x, progress='train'))"
+        "run = jax.jit(lambda x, n: lax.fori_loop(0, n, step, x, progress='train'))\n"
+        "_ = run(x, 1)"
     )
     outputs = kernel.run("_ = run(x, 4_000_000)")
     first, *others = outputs
