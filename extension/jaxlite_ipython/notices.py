@@ -10,14 +10,17 @@ compared, and once per executed cell the contents (JL201 to JL204).
 from __future__ import annotations
 
 import sys
+import time
 import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from jaxlite import events
 from jaxlite.diagnose.captured import MISSING, CapturedValue, short_value
 from jaxlite.diagnose.cell_history import CellHistory
 from jaxlite.diagnose.hooks import Runner, add_runner_hook, remove_runner_hook
 from jaxlite.diagnose.lint import LintMessage, lint_cell
+from jaxlite.diagnose.repeated import RepeatedCompiles
 from jaxlite.diagnose.stale import StaleNotice, StaleWatch
 from jaxlite_ipython.session import CellRun
 
@@ -36,12 +39,14 @@ class Notices:
         self._entries: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._functions: dict[int, Any] = {}
         self._called: set[int] = set()
+        self._repeated = RepeatedCompiles()
         self._cell_outputs: Iterable[str] | None = None
 
     def start(self) -> None:
         """Listen to cells and calls."""
         self._watch.start()
         add_runner_hook(self._remember)
+        events.listeners.append(self._listen)
         self.shell.events.register("pre_run_cell", self._before_cell)
         self.shell.events.register("post_run_cell", self._after_cell)
 
@@ -49,6 +54,7 @@ class Notices:
         """Listen no longer."""
         self._watch.stop()
         remove_runner_hook(self._remember)
+        events.listeners.remove(self._listen)
         self.shell.events.unregister("pre_run_cell", self._before_cell)
         self.shell.events.unregister("post_run_cell", self._after_cell)
 
@@ -107,7 +113,14 @@ class Notices:
     def overhead(self) -> str:
         """Return what watching costs, as text."""
         n = len(self._entries)
-        return f"{n} jitted function{'' if n == 1 else 's'} watched for changed globals"
+        text = f"{n} jitted function{'' if n == 1 else 's'} watched for changed globals"
+        values = next((e.captured for e in self._entries.values()), ())
+        if not values:
+            return text
+        start = time.perf_counter()
+        for _ in range(200):
+            [v.current() for v in values]
+        return f"{text}, {(time.perf_counter() - start) / 200 * 1e6:.1f} us per call"
 
     def check_sources(self, paths: Iterable[str], what: str) -> None:
         """Say JL204 for names whose cell has been edited since it assigned them."""
@@ -120,6 +133,13 @@ class Notices:
                     f"Re-run cell {cell}."
                 )
                 self.say("JL204", what, name, text, str(cell))
+
+    def _listen(self, event: events.Event) -> None:
+        """Say once that a function compiles again and again."""
+        if isinstance(event, events.Compiled):
+            text = self._repeated.notice(event.function)
+            if text is not None and "recompiles" not in self.ignored:
+                print(text, file=sys.stderr)
 
     # --- calls ---
 

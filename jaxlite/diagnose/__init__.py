@@ -9,10 +9,11 @@ it was traced, and what changed since), ``stale`` (the check at call time), ``ce
 ``misses`` (every trace), ``causes`` (why it happened), ``call_log`` (the last calls), ``guards``
 (``no_recompile``, ``watch``), ``messages`` (log lines), ``cache_info``, ``padding``
 (``pad_batch``, ``bucket``), ``source_edits``, ``fixes`` and ``hoist`` (edits that make a recompile
-go away), ``why_recompiled`` (the report).
+go away), ``why_recompiled`` (the report), ``repeated`` (the automatic word).
 Gradients: ``flat_program`` (calls opened), ``gradient`` (both passes, linked),
 ``gradient_values`` (norms, NaN), ``check_gradient`` (finite differences), ``formulas``.
-``batching``: what ``vmap`` does.
+``batching``: what ``vmap`` does. ``stepping``: a trace line by line. ``progress``: how far loops
+are.
 
 Everything here works in plain scripts and pytest; the notebook extension only shows it.
 """

@@ -97,3 +97,24 @@ def test_stale_table_names_function_and_values(notebook: Any) -> None:
 def test_plain_scripts_are_not_slowed_or_told() -> None:
 
     assert runner_hooks == []
+
+
+def test_function_that_compiles_again_and_again_is_named_once(notebook: Any) -> None:
+    notebook.run("@jax.jit\ndef grow(v):\n    return v * 2.0")
+    quiet = notebook.run("for n in (3, 4):\n    grow(jnp.ones(n))")
+    assert quiet.err == ""
+    told = notebook.run("for n in (5, 6, 7):\n    grow(jnp.ones(n))").err
+    assert told.count("jaxlite: grow compiled 3 times in 3 calls (") == 1
+    assert told.rstrip().endswith("See jaxlite.why_recompiled(grow)")
+    assert "grow" in notebook.run("print(jax.why_recompiled(grow))").out
+
+
+def test_function_that_is_used_often_is_not_named(notebook: Any) -> None:
+    notebook.run("@jax.jit\ndef often(v):\n    return v * 2.0")
+    cell = "for n in (3, 4, 5):\n    for _ in range(5):\n        often(jnp.ones(n))"
+    assert notebook.run(cell).err == ""
+
+
+def test_status_shows_what_watching_costs(notebook: Any) -> None:
+    notebook.run("g = 1.0\n@jax.jit\ndef k(x):\n    return x + g\nk(1.)")
+    assert "1 jitted function watched for changed globals, " in notebook.run("%jaxlite").out
