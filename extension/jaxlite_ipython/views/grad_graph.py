@@ -12,13 +12,15 @@ from typing import Any
 from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.canvas import Canvas
 from jaxlite_ipython.views.collapse import MAX_LANES, join_ends, join_lanes, one_box_per_line
+from jaxlite_ipython.views.column_data import column_data, node_field, partner_field
 from jaxlite_ipython.views.column_layout import Column, lay_out_columns
+from jaxlite_ipython.views.contract import Field
 from jaxlite_ipython.views.dot import LIMIT_S
 from jaxlite_ipython.views.grad_data import GradientPicture, SavedFact
 from jaxlite_ipython.views.grad_text import grad_text, input_row, recompute_text
 from jaxlite_ipython.views.lane_dot import lane_dot
 from jaxlite_ipython.views.lane_picture import Bar, Panel, draw_lanes
-from jaxlite_ipython.views.lane_text import op_data
+from jaxlite_ipython.views.op_graph import Node
 from jaxlite_ipython.views.palette import GREEN, ORANGE
 from jaxlite_ipython.views.router import LayoutTimeout, route
 from jaxlite_ipython.views.source_lines import Lane
@@ -35,6 +37,7 @@ COLUMNS = (
     Column("saved", "saved", widest=236.0),
     Column("backward", "backward \N{UPWARDS ARROW}", is_up=True, widest=500.0),
 )
+SIDES = {"": "forward", "saved": "saved", "backward": "backward"}
 KEY = "dashed orange: saved for the backward pass"
 
 
@@ -151,7 +154,6 @@ class GradView(View):
     def data(self) -> dict[str, Any]:
         """Return boxes of both passes with partners, saved values, inputs and arrows."""
         graph, picture = self.graph, self.picture
-        places = {id(lane): k for k, lane in enumerate(graph.lanes)}
         return {
             "view": "grad_graph",
             "function": self.subject.title,
@@ -161,26 +163,8 @@ class GradView(View):
             "backward_flops": picture.backward_flops,
             "level": self.level,
             "alerts": list(picture.alerts),
-            "lanes": [
-                {"line": x.first, "last_line": x.last, "file": x.file, "text": x.text}
-                for x in graph.lanes
-            ],
-            "nodes": [
-                {
-                    **op_data(n),
-                    "lane": places.get(id(n.lane)),
-                    "side": n.side or "forward",
-                    "pair": n.pair,
-                    "alert": n.alert,
-                    "norm": n.gauge[1].removeprefix("norm ") if n.gauge else None,
-                }
-                for n in graph.nodes
-            ],
-            "edges": [
-                {"from": s.id, "to": n.id, "bytes": b}
-                for n in graph.nodes
-                for s, b in n.reads.items()
-            ],
+            **column_data(graph, SIDES),
+            "details": {n.id: self._details(n) for n in graph.nodes},
             "filters": [
                 {"key": key, "title": f"Hide {side}", "css": f"jxl-{side}"}
                 for key, side in (("f", "forward"), ("b", "backward"))
@@ -207,6 +191,21 @@ class GradView(View):
                 for f in picture.inputs
             ],
         }
+
+    def _details(self, node: Node) -> list[Field]:
+        """Return the fields of the widget's strip for one box."""
+        fields = [node_field(node, SIDES[node.side])]
+        if node.side == "backward" and node.detail:
+            fields.append({"title": "rule", "code": node.detail.split("; ")})
+        if node.gauge is not None:
+            fields.append({"title": "gradient", "bars": [("norm", node.gauge[1], node.gauge[0])]})
+        here = [s for s in self.picture.saved if s.lane is node.lane]
+        kept = [s for s in here if short(s.text, 24) == node.label]
+        if node.side == "saved" and kept:
+            costs = ["an argument: kept anyway" if s.is_given else recompute_text(s) for s in kept]
+            fields.append({"title": "recompute instead", "lines": costs})
+        partners = partner_field(node, self.graph, SIDES)
+        return [*fields, partners] if partners is not None else fields
 
     def dot(self) -> str:
         """Return the lanes of both passes as DOT text, to be laid out by Graphviz."""

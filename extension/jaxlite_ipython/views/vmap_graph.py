@@ -14,11 +14,13 @@ from jaxlite.diagnose.batching import BatchingTrace, run_batch, trace_batching
 from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.canvas import Canvas
 from jaxlite_ipython.views.collapse import MAX_LANES, join_ends, join_lanes, one_box_per_line
+from jaxlite_ipython.views.column_data import column_data, node_field, partner_field
 from jaxlite_ipython.views.column_layout import Column, lay_out_columns
+from jaxlite_ipython.views.contract import Field
 from jaxlite_ipython.views.dot import LIMIT_S
 from jaxlite_ipython.views.lane_dot import lane_dot
 from jaxlite_ipython.views.lane_picture import Panel, draw_lanes
-from jaxlite_ipython.views.lane_text import op_data
+from jaxlite_ipython.views.op_graph import Node
 from jaxlite_ipython.views.palette import BLUE
 from jaxlite_ipython.views.router import LayoutTimeout, route
 from jaxlite_ipython.views.source_lines import Lane, find_lanes
@@ -34,11 +36,14 @@ _SEP = " \N{MIDDLE DOT} "
 MAX_BOXES = 110
 #: Examples whose values are in the data.
 MAX_EXAMPLES = 16
+SIDES = {"": "one example", "batched": "the batch"}
 KEY = "blue left side: batch axis \N{MIDDLE DOT} dashed: returned"
 
 
 class VmapView(View):
     """A function on one example and on the batch. Made by ``jaxlite.vmap_view``."""
+
+    tab = "vmap"
 
     def __init__(
         self, subject: Subject, picture: VmapPicture, example: int, *, limit_s: float = LIMIT_S
@@ -138,27 +143,33 @@ class VmapView(View):
             "changes": list(picture.changes),
             "n_batched": picture.n_batched,
             "n_shared": picture.n_shared,
-            "lanes": [
-                {"line": x.first, "last_line": x.last, "file": x.file, "text": x.text}
-                for x in graph.lanes
-            ],
-            "nodes": [
-                {
-                    **op_data(node),
-                    "side": node.side or "one",
-                    "pair": node.pair,
-                    "is_batched": bool(node.edge),
-                }
-                for node in graph.nodes
-            ],
-            "edges": [
-                {"from": s.id, "to": node.id, "bytes": b}
-                for node in graph.nodes
-                for s, b in node.reads.items()
+            **column_data(graph, SIDES),
+            "details": {node.id: self._details(node) for node in graph.nodes},
+            "filters": [{"key": "o", "title": "Hide one example", "css": "jxl-forward"}],
+            "actions": [
+                {"key": "n", "title": "Next example"},
+                {"key": "b", "title": "Example before"},
             ],
             "example": self.example,
             "examples": [{v.name: v.of(i) for v in picture.values} for i in range(n)],
         }
+
+    def _details(self, node: Node) -> list[Field]:
+        """Return the fields of the widget's strip for one box."""
+        fields = [node_field(node, SIDES[node.side])]
+        if node.notes:
+            fields.append({"title": "what vmap did", "lines": list(node.notes)})
+        values = [v for v in self.picture.values if v.name == node.label]
+        if values and not node.is_op:
+            title = f"example {self.example} of {self.picture.size}"
+            fields.append({"title": title, "code": [v.of(self.example) for v in values]})
+        partners = partner_field(node, self.graph, SIDES)
+        return [*fields, partners] if partners is not None else fields
+
+    def act(self, key: str) -> None:
+        """Show the next example, or the one before."""
+        self.example = (self.example + (1 if key == "n" else -1)) % self.picture.size
+        self._canvas = None
 
     def dot(self) -> str:
         """Return the lanes of both programs as DOT text, to be laid out by Graphviz."""
