@@ -101,7 +101,9 @@ _LATER = ("nn", "random")
 #: Names that live in the notebook extension: reached on first use, so that the engine never imports
 #: it.
 _VIEWS = {
+    "axes": "jaxlite_ipython.views",
     "grad_graph": "jaxlite_ipython.views",
+    "shapes": "jaxlite_ipython.views",
     "trace": "jaxlite_ipython.views",
     "vmap_view": "jaxlite_ipython.views",
     "kernels": "jaxlite_ipython.views",

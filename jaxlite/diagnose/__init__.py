@@ -12,8 +12,8 @@ it was traced, and what changed since), ``stale`` (the check at call time), ``ce
 go away), ``why_recompiled`` (the report), ``repeated`` (the automatic word).
 Gradients: ``flat_program`` (calls opened), ``gradient`` (both passes, linked),
 ``gradient_values`` (norms, NaN), ``check_gradient`` (finite differences), ``formulas``.
-``batching``: what ``vmap`` does. ``stepping``: a trace line by line. ``progress``: how far loops
-are.
+``batching``: what ``vmap`` does. ``axes``: which axes are the same. ``stepping``: a trace line by
+line. ``progress``: how far loops are.
 
 Everything here works in plain scripts and pytest; the notebook extension only shows it.
 """

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 import pytest
-from jaxlite_ipython.views import View, grad_graph, kernels, trace
+from jaxlite_ipython.views import View, grad_graph, kernels, shapes, trace, vmap_view
 from jaxlite_ipython.views.contract import problems
 from jaxlite_ipython.views.page import script, styles
 from jaxlite_ipython.views.palette import DARK
@@ -22,11 +22,26 @@ def gradient_view(name: str) -> View:
     return grad_graph(lambda *a: f(*a)["loss"], *args)
 
 
+def shapes_view(name: str) -> View:
+    f, args = programs.ARGUMENTS[name]
+    return shapes(f, *args)
+
+
+def batch_view(name: str) -> View:
+    f, args = programs.ARGUMENTS[name]
+    view: View = vmap_view(f, (0, None, None, None, 0), *args)
+    return view
+
+
 VIEWS: dict[str, Any] = {
     f"{kind}-{name}": (maker, name)
     for kind, maker in (("trace", programs.trace_view), ("kernels", programs.kernels_view))
     for name in programs.ARGUMENTS
-} | {"gradient-layer": (gradient_view, "layer")}
+} | {
+    "gradient-layer": (gradient_view, "layer"),
+    "shapes-layer": (shapes_view, "layer"),
+    "vmap-layer": (batch_view, "layer"),
+}
 
 
 @pytest.fixture(params=VIEWS)

@@ -5,6 +5,7 @@ Files, in reading order: ``traced`` (from a function to names and a jaxpr), ``co
 ``router`` (places), ``lane_picture`` and ``lane_text``, ``trace_graph`` (the view);
 gradients: ``column_layout``, ``grad_names``, ``grad_reasons``, ``grad_data``, ``grad_text``,
 ``grad_graph``, ``grad_make``; batches: ``vmap_data``, ``vmap_text``, ``vmap_graph``;
+shapes: ``axis_names``, ``axis_data``, ``axis_picture``, ``shapes_view``;
 ``step_values`` and ``step_view`` (the tracer, line by line); kernels: ``kernel_source``,
 ``kernel_data``, ``kernel_picture``, ``kernel_text``, ``kernel_widget``, ``kernels_graph``; below
 them ``contract`` (what a view hands to the widget), ``base`` (what all views can do), ``page``,
@@ -18,24 +19,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from jaxlite_ipython.views.axis_names import Axes, axes
 from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.grad_graph import GradView
 from jaxlite_ipython.views.grad_make import grad_graph
 from jaxlite_ipython.views.kernels_graph import KernelsView, measure
+from jaxlite_ipython.views.shapes_view import ShapesView, shapes
 from jaxlite_ipython.views.step_view import StepView, step
 from jaxlite_ipython.views.trace_graph import TraceView
 from jaxlite_ipython.views.traced import subject_of
 from jaxlite_ipython.views.vmap_graph import VmapView, vmap_view
 
 __all__ = [
+    "Axes",
     "GradView",
     "KernelsView",
+    "ShapesView",
     "StepView",
     "TraceView",
     "View",
     "VmapView",
+    "axes",
     "grad_graph",
     "kernels",
+    "shapes",
     "step",
     "trace",
     "vmap_view",

@@ -160,9 +160,10 @@ def _neighbours(arrow: Arrow, layout: Layout) -> bool:
 
 def _ports(arrows: Sequence[Arrow], layout: Layout) -> dict[tuple[int, str], float]:
     """Return where on its boxes each arrow begins and ends, in an order without knots."""
-    at: dict[tuple[int, str], list[tuple[float, tuple[int, str]]]] = {}
+    # Arrows that go the same way keep their order: ids of objects differ from run to run.
+    at: dict[tuple[int, str], list[tuple[float, int, tuple[int, str]]]] = {}
     middle: dict[tuple[int, str], Box] = {}
-    for arrow in arrows:
+    for number, arrow in enumerate(arrows):
         if _neighbours(arrow, layout):
             continue
         down = arrow.is_down
@@ -175,7 +176,7 @@ def _ports(arrows: Sequence[Arrow], layout: Layout) -> dict[tuple[int, str], flo
             if same:
                 side = "bottom" if arrow.target.is_up else "top"
             toward = other.middle if arrow.channel is None else arrow.channel
-            at.setdefault((id(box), side), []).append((toward, (id(arrow), end)))
+            at.setdefault((id(box), side), []).append((toward, number, (id(arrow), end)))
             middle[id(box), side] = box
     places: dict[tuple[int, str], float] = {}
     for key, members in at.items():
@@ -183,7 +184,7 @@ def _ports(arrows: Sequence[Arrow], layout: Layout) -> dict[tuple[int, str], flo
         members.sort()
         room = box.w - (52 if box.node.family == "reduction" else 30)
         step = min(18.0, room / max(len(members) - 1, 1))
-        for k, (_, name) in enumerate(members):
+        for k, (_, _, name) in enumerate(members):
             places[name] = box.middle + (k - (len(members) - 1) / 2) * step
     return places
 

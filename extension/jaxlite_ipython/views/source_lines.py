@@ -16,6 +16,9 @@ __all__ = ["Lane", "find_lanes"]
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)")
 
+#: Functions inside an expression: what their line assigns is not what they return.
+_INLINE = frozenset({"<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
+
 
 @dataclass(slots=True, eq=False)
 class Lane:
@@ -126,7 +129,7 @@ def _new_lane(source: Any, key: Any) -> Lane:
         first,
         last,
         text or f"line {first} of {source.function} (no source)",
-        found.group(1) if found else "",
+        found.group(1) if found and source.function not in _INLINE else "",
     )
 
 
