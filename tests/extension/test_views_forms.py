@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import re
 import stat
@@ -13,7 +14,14 @@ from typing import Any
 import pytest
 from jaxlite_ipython.views import View, kernels, trace
 from jaxlite_ipython.views import dot as dot_module
-from jaxlite_ipython.views.dot import JL002, RenderTimeout, find_renderer, render
+from jaxlite_ipython.views.dot import (
+    JL002,
+    RenderTimeout,
+    fewer_colours,
+    find_renderer,
+    render,
+)
+from PIL import Image
 
 import jaxlite
 import jaxlite.numpy as jnp
@@ -56,15 +64,30 @@ def test_bundle_has_svg_png_and_text(view: View) -> None:
     png = base64.b64decode(data["image/png"])
     assert png.startswith(b"\x89PNG")
     assert len(png) < 200_000
-    # 144 dots for each inch of 96 pixels.
+    # 144 dots for each inch of 96 pixels, or fewer if the file would be too large.
     width = int.from_bytes(png[16:20], "big")
-    assert width == pytest.approx(1.5 * metadata["image/png"]["width"], abs=2)
+    assert width / metadata["image/png"]["width"] in [pytest.approx(k, abs=0.01) for k in (1.5, 1)]
     assert set(view._repr_mimebundle_(include=["text/plain"])[0]) == {"text/plain"}
 
 
 def test_large_png_is_left_out(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jaxlite_ipython.views.base.MAX_BUNDLE_BYTES", 10)
     assert set(view._repr_mimebundle_()[0]) == {"image/svg+xml", "text/plain"}
+
+
+def test_fewer_colours_keeps_those_of_the_palette(view: View) -> None:
+    png = view.png(96)
+    assert png is not None
+    small = fewer_colours(png, 96)
+    assert len(small) < 0.6 * len(png)
+    colours = []
+    for data in (png, small):
+        with Image.open(io.BytesIO(data)) as picture:
+            counted = picture.convert("RGB").getcolors(1 << 24)
+        colours.append({c: n for n, c in counted})
+    before, after = colours
+    frequent = sorted(before, key=lambda c: -before[c])[:96]
+    assert set(after) == set(frequent)
 
 
 def test_str_is_the_text_and_repr_is_one_line(view: View) -> None:

@@ -26,7 +26,7 @@ function h(kind, attributes = {}, ...children) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (value !== undefined && value !== null && value !== false) node.setAttribute(name, value);
   }
-  node.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== ""));
+  node.append(...children.flat(3).filter((c) => c !== null && c !== undefined && c !== ""));
   return node;
 }
 

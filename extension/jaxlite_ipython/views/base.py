@@ -26,6 +26,8 @@ __all__ = ["MAX_BUNDLE_BYTES", "View"]
 
 #: What a view may add to a notebook; a PNG that does not fit is left out.
 MAX_BUNDLE_BYTES = 150_000
+#: Dots per inch, number of colours, and the least that this leaves of a PNG with 144 and all.
+_SMALLER = ((144, 96, 0.35), (96, 96, 0.22), (72, 32, 0.12))
 #: Characters of the text that go into the SVG as its description.
 MAX_DESCRIPTION = 20_000
 _numbers = itertools.count(1)
@@ -191,19 +193,27 @@ class View:
         return data, metadata
 
     def _small_png(self) -> bytes | None:
-        """Return the PNG at 144 dpi (else 96, else 72) that is small enough for a notebook."""
+        """Return the best PNG that is small enough for a notebook, with the other forms."""
         if not self._has_png:
             self._has_png = True
-            for dpi in (144, 96, 72):
-                png = self.png(dpi)
-                if png is None:
-                    break
-                room = MAX_BUNDLE_BYTES - len(self.svg().encode()) - len(self.text().encode())
-                png = png if len(png) * 4 / 3 < room else fewer_colours(png)
-                if len(png) * 4 / 3 < room:
-                    self._png = png
-                    break
+            self._png = self._best_png()
         return self._png
+
+    def _best_png(self) -> bytes | None:
+        full = self.png(144)
+        if full is None:
+            return None
+        others = json.dumps([self.svg(), self.text()], ensure_ascii=False).encode()
+        room = (MAX_BUNDLE_BYTES - 1000 - len(others)) * 3 / 4  # base64
+        if len(full) < room:
+            return full
+        for dpi, n_colours, least in _SMALLER:
+            if least * len(full) < room:  # else trying is a waste of time
+                png = full if dpi == 144 else self.png(dpi)
+                small = fewer_colours(png, n_colours) if png else None
+                if small is not None and len(small) < room:
+                    return small
+        return None
 
     def __str__(self) -> str:
         return self.text()
