@@ -67,11 +67,13 @@ def _view(
     maker: Callable[..., Any] = getattr(views, _MAKERS[name])
     function: Any = prepared.jitted
     if name == "grad":
-        loss = loss_function(prepared, arguments, options)
+        loss = loss_name(prepared, arguments, options)
         if loss is None:
             print("       --show grad: no scalar to differentiate; use --grad LOSS")
             return None
-        function = loss
+        cell = prepared.cell
+        function = jaxlite.jit(cell.plain, static_argnames=cell.static or None)
+        return maker(function, *arguments, of=loss)
     if name == "vmap":
         axes = dict(options.vmap)
         if not axes:
@@ -83,23 +85,14 @@ def _view(
     return maker(function, *arguments)
 
 
-def loss_function(
-    prepared: PreparedCell, arguments: list[Any], options: CellOptions
-) -> Callable[..., Any] | None:
-    """Return the cell as a function of its inputs that returns the scalar to differentiate."""
+def loss_name(prepared: PreparedCell, arguments: list[Any], options: CellOptions) -> str | None:
+    """Return the output of the cell that is differentiated ('Out': its last expression)."""
     if options.vmap:
         return None
+    if options.grad:
+        return options.grad[0]
     outs, value = prepared.jitted.eval_shape(*arguments)
-    name = options.grad[0] if options.grad else None
-    if name is None and getattr(value, "shape", None) != ():
-        scalars = [n for n, v in outs.items() if getattr(v, "shape", None) == ()]
-        if len(scalars) != 1:
-            return None
-        (name,) = scalars
-
-    def loss(*args: Any) -> Any:
-        outputs, last = prepared.cell.plain(*args)
-        return last if name is None else outputs[name]
-
-    loss.__wrapped__ = prepared.cell.plain  # type: ignore[attr-defined]
-    return jaxlite.jit(loss)  # type: ignore[no-any-return]
+    if getattr(value, "shape", None) == ():
+        return "Out"
+    scalars = [n for n, v in outs.items() if getattr(v, "shape", None) == ()]
+    return scalars[0] if len(scalars) == 1 else None

@@ -304,3 +304,14 @@ def test_sixty_boxes_take_less_than_a_blink() -> None:
         times.append(time.perf_counter() - start)
     # The budget is 30 ms; machines that run tests are slower and busy.
     assert min(times) < 0.15
+
+
+def test_cells_show_the_views_of_their_scalar_and_their_static_names(notebook: Any) -> None:
+    cell = "%%jit --show grad,shapes --static n\nh = tanh(x @ w1 + b1)\nloss = mean(h ** n)\n"
+    out = notebook.run(cell).out
+    assert "Gradient of cell" in out
+    assert "d loss" in out
+    assert "no gradient" not in out
+    assert "Shapes of cell" in out
+    last = notebook.run("%%jit --show grad --grad loss:w1\nloss = mean(x @ w1)\nloss * 2\n").out
+    assert "backward starts at loss" in last

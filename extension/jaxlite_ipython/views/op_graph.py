@@ -91,8 +91,14 @@ class Node:
 
     @property
     def name(self) -> str:
-        """How texts refer to the box: an input by its name, an operation by its number."""
-        return self.id.removeprefix("op") if self.is_op else self.label
+        """How texts refer to the box: an input by its name, an operation by its number.
+
+        In the second column and the third the number has a letter and a dot before it, so that it
+        is no name of a variable.
+        """
+        if not self.is_op:
+            return self.label
+        return f"{self.id[0]}.{self.id[1:]}" if self.side else self.id.removeprefix("op")
 
 
 @dataclass(slots=True, eq=False)

@@ -303,6 +303,7 @@ def _run(
     middle = [
         ExampleValue(name, np.asarray(data), trace.dims[v])
         for (name, v), data in zip(wanted, found, strict=True)
+        if name not in subject.result_names
     ]
     results = [
         ExampleValue(name, np.asarray(data), dim)
