@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jaxlite.diagnose import call_log
 from jaxlite_ipython.magics import JaxliteMagics
 from jaxlite_ipython.notices import Notices
 from jaxlite_ipython.progress_lines import ProgressLines
@@ -37,12 +38,14 @@ class _Extension:
 
     def start(self) -> None:
         self.shell.register_magics(self.magics)
+        call_log.start()
         self.notices.start()
         self.progress.start()
         self.errors.install()
 
     def stop(self) -> None:
         self.notices.stop()
+        call_log.stop()
         self.progress.stop()
         self.errors.uninstall()
         manager = self.shell.magics_manager

@@ -1,4 +1,4 @@
-"""``python -m tests.bench --peers jax [--rows text] [--json FILE]``.
+"""``python -m tests.bench --peers jax [--rows text] [--json FILE]``, or ``... notebook``.
 
 A table of ratios, all from one run.
 
@@ -160,4 +160,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["notebook"]:
+        from tests.bench.notebook import main as notebook_main
+
+        raise SystemExit(notebook_main())
     raise SystemExit(main())
