@@ -28,6 +28,7 @@ CELLS = [
     SETUP,
     "jaxlite.trace(f, *args).explore()",
     "jaxlite.kernels(f, *args)",
+    "jaxlite.vmap_view(jnp.tanh, 0, np.arange(6.0).reshape(3, 2)).explore()",
     'print("ALL", "DONE")',
 ]
 
@@ -50,9 +51,10 @@ def test_a_notebook_from_run_to_reopened(
         page = open_notebook(open_page, server, "demo.ipynb")
         command(page, "notebook:run-all-cells")
         page.locator(".jp-OutputArea-output", has_text="ALL DONE").first.wait_for()
-        widget = page.locator(".jxl")
+        widget = page.locator(".jxl").first
         widget.wait_for()
-        check_widget(page, kind, shot)
+        check_widget(page, widget, kind, shot)
+        check_button(page)
         command(page, "apputils:change-theme", {"theme": "JupyterLab Dark"})
         page.wait_for_function("document.querySelector('.jxl').classList.contains('jxl-dark')")
         shot(widget, f"{kind}-trace-dark")
@@ -89,22 +91,19 @@ def command(page: Any, name: str, arguments: Any = None) -> None:
     )
 
 
-def check_widget(page: Any, kind: str, shot: Callable[..., None]) -> None:
+def check_widget(page: Any, widget: Any, kind: str, shot: Callable[..., None]) -> None:
     """The widget answers mouse and keys; the static picture in front of it is hidden."""
-    widget = page.locator(".jxl")
     pictures = page.locator(".jp-RenderedSVG")
-    assert pictures.count() == 2  # that of the trace and that of the kernels
-    assert not pictures.nth(0).is_visible()
-    assert pictures.nth(1).is_visible()
+    assert [p.is_visible() for p in pictures.all()] == [False, True, False]
     n_cells = page.locator(".jp-Cell").count()
-    node = page.locator(".jxl-node[id$=-op3]")
+    node = widget.locator(".jxl-node[id$=-op3]")
     node.click()
-    fields = page.locator(".jxl-fields")
+    fields = widget.locator(".jxl-fields")
     assert "path to here" in fields.inner_text()
     page.mouse.move(2, 2)
     shot(widget, f"{kind}-trace-light")
     shot(page, f"{kind}-notebook-light")
-    said = page.locator(".jxl-live")
+    said = widget.locator(".jxl-live")
     widget.focus()
     for keys, expected in (
         (["ArrowLeft"], "add, f32[64,128]"),
@@ -127,6 +126,17 @@ def check_widget(page: Any, kind: str, shot: Callable[..., None]) -> None:
     is_in_notebook = "document.activeElement.closest('.jp-Notebook') !== null"
     assert page.evaluate(is_in_notebook)
     assert not page.evaluate("document.activeElement.closest('.jxl') !== null")
+
+
+def check_button(page: Any) -> None:
+    """A button asks Python, and the view that comes back is shown."""
+    widget = page.locator(".jxl").nth(1)
+    assert "example 0 of 3" in widget.locator(".jxl-band").first.text_content()
+    widget.get_by_role("button", name="Next example").click()
+    widget.locator(".jxl-band", has_text="example 1 of 3").wait_for()
+    widget.focus()
+    page.keyboard.press("n")
+    widget.locator(".jxl-band", has_text="example 2 of 3").wait_for()
 
 
 def wait_for_outputs(page: Any, path: Path) -> Any:
@@ -160,7 +170,7 @@ def check_untrusted(
     page = open_notebook(open_page, server, "other.ipynb")
     image = page.locator(".jp-RenderedImage img")
     image.first.wait_for()
-    assert image.count() == 2
+    assert image.count() == 3
     assert page.locator(".jp-RenderedSVG").count() == 0
     assert image.first.evaluate("e => e.naturalWidth") > 300
     shot(page, f"{server.kind}-untrusted")

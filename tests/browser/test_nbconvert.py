@@ -42,7 +42,7 @@ def test_pictures_are_seen_offline(
     # The template of nbconvert itself asks for these; our pictures need none of them.
     page = open_page(page_path.as_uri(), known=KNOWN)
     pictures = page.locator(".jp-RenderedSVG svg, .jp-RenderedSVG img, .jp-RenderedImage img")
-    assert pictures.count() == 2
+    assert pictures.count() == 3
     for picture in pictures.all():
         assert picture.bounding_box()["width"] > 300
     shot(page, "nbconvert", full_page=True)

@@ -101,6 +101,7 @@ class Pane {
     const svg = (this.svg = holder.content.querySelector("svg"));
     const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
     let [top, bottom, right] = [0, height, width];
+    this.bands = [];
     const parts = {};
     for (const part of svg.querySelectorAll(".jxl-part")) {
       const kind = [...part.classList].find((c) => c !== "jxl-part").slice(4);
@@ -114,6 +115,7 @@ class Pane {
     this.size = { width: right - 2, height: bottom - top };
     this.home = [1, top, right - 2, bottom - top];
     this.box = [...this.home];
+    svg.setAttribute("viewBox", this.box.join(" "));
     for (const name of ["role", "aria-labelledby", "width", "height"]) svg.removeAttribute(name);
     svg.setAttribute("aria-hidden", "true");
     for (const node of this.nodes.values()) {
@@ -148,6 +150,7 @@ class Pane {
   // A part of the picture as a picture of its own.
   band(svg, part, y, size, width) {
     const own = svg.cloneNode(false);
+    this.bands.push(own);
     for (const name of ["id", "aria-labelledby", "width", "height"]) own.removeAttribute(name);
     own.setAttribute("viewBox", `1 ${y} ${width - 2} ${size}`);
     own.setAttribute("aria-hidden", "true");
@@ -231,11 +234,15 @@ class Pane {
   }
 
   // Scale with the room, but keep letters readable: then the picture scrolls sideways.
-  fit(room) {
-    const scale = Math.min(Math.max(room / this.size.width, 0.72), 1.2);
+  fit(room, all) {
+    const clamp = (scale) => Math.min(Math.max(scale, 0.72), 1.2);
+    const scale = clamp(room / this.size.width);
     this.svg.style.width = `${Math.floor(this.size.width * scale)}px`;
     this.svg.style.height = `${Math.ceil(this.size.height * scale)}px`;
-    this.svg.setAttribute("viewBox", this.box.join(" "));
+    for (const band of this.bands) {
+      const width = Number(band.getAttribute("viewBox").split(" ")[2]);
+      band.style.width = `${Math.floor(width * clamp(all / width))}px`;
+    }
   }
 
   // --- selection ---
@@ -785,7 +792,7 @@ class App {
     const hasList = isNarrow && pane.list !== null;
     pane.el.classList.toggle("jxl-stacked", hasList);
     const isSplit = pane.main.classList.contains("jxl-split") && !isNarrow;
-    if (!hasList) pane.fit(isSplit ? Math.min(width * 0.45, pane.size.width) : width);
+    pane.fit(isSplit ? Math.min(width * 0.45, pane.size.width) : width, width);
   }
 
   // The static pictures are the outputs just in front of this one.

@@ -37,11 +37,12 @@ class Explorer(anywidget.AnyWidget):
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         """Do what a button says, and show the view as it is then."""
-        if not isinstance(content, dict) or "act" not in content:
+        content = content if isinstance(content, dict) else {}
+        key, place = content.get("act"), content.get("view")
+        if not isinstance(key, str) or place not in range(len(self._shown)):
             return
-        place = int(content["view"])
         view = self._shown[place]
-        view.act(str(content["act"]))
+        view.act(key)
         self.views = [*self.views[:place], view.payload(), *self.views[place + 1 :]]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[Any, Any], dict[Any, Any]]:
