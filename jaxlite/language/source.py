@@ -16,6 +16,9 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 #: Frames of these folders are ours and are never shown.
 _EXTENSION = f"{os.sep}jaxlite_ipython{os.sep}"
 _is_ours: dict[str, bool] = {}
+#: Files of ours above which nothing is the user's: the magic that runs a notebook's cell.
+_ENDS = f"{_EXTENSION}magics.py"
+_ends: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ def is_user_file(filename: str) -> bool:
         ours = filename.startswith(("<frozen", _PACKAGE)) or _EXTENSION in filename
         ours = ours or os.path.basename(filename) in ("functools.py", "contextlib.py")
         _is_ours[filename] = ours
+        if filename.endswith(_ENDS):
+            _ends.add(filename)
     return not ours
 
 
@@ -85,6 +90,8 @@ def user_frame(skip: int = 1) -> FrameType | None:
     while frame is not None:
         if is_user_file(frame.f_code.co_filename):
             return frame
+        if frame.f_code.co_filename in _ends:
+            return None
         frame = frame.f_back
     return None
 

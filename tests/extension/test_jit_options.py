@@ -310,3 +310,10 @@ def test_unloading_removes_every_trace_of_us(notebook: Any) -> None:
     assert state() == before
     assert tables["cell"]["jit"] is mine
     jaxlite.load_ipython_extension(shell)
+
+
+def test_operations_outside_the_cells_lines_have_no_line(notebook: Any) -> None:
+    text = notebook.run(f"%%jit --show text --grad loss:w1\n{LOSS}").out
+    assert "h = tanh(x @ w1 + b1)" in text
+    assert "run_cell_magic" not in text
+    assert "(no source)" in text
