@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import linecache
 import math
 import os
+import shutil
 import signal
 import statistics
+import tempfile
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -23,6 +27,8 @@ from jaxlite import lax
 from jaxlite.diagnose import call_log, progress
 
 __all__ = ["main"]
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 SETUP = """
 import jaxlite as jax, jaxlite.numpy as jnp
@@ -99,6 +105,22 @@ def bundle_of(view: Any) -> tuple[float, float]:
     return 1e3 * (time.perf_counter() - start), float(sum(map(len, data.values())))
 
 
+def first_paint_ms(view: Any) -> float | None:
+    """Return the ms from the start of the widget's script to its picture; None without Chromium."""
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if path is None:
+        return None
+    playwright = importlib.import_module("playwright.sync_api")
+    with tempfile.TemporaryDirectory() as folder, playwright.sync_playwright() as api:
+        browser = api.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(view.save(Path(folder) / "view.html").as_uri())
+        page.wait_for_selector(".jxl[data-paint-ms]")
+        paint = float(page.locator(".jxl").get_attribute("data-paint-ms"))
+        browser.close()
+    return paint
+
+
 def progress_cost_percent() -> float:
     """Return what ``progress=True`` adds to a compiled loop."""
 
@@ -156,11 +178,13 @@ def main() -> int:
         ("trace graph of 50 operations, picture and text, ms", small, 30.0),
         ("the same with its PNG, ms", bundle_ms, math.inf),
         ("its bytes in the notebook", bundle_bytes, 150_000.0),
+        ("first paint of its widget, ms", first_paint_ms(view), 300.0),
         ("trace graph of 2,000 operations, picture and text, ms", large, 2000.0),
         ("progress=True in a compiled loop, %", progress_cost_percent(), 1.0),
         ("Ctrl-C in a compiled loop, ms", interrupt_ms(), 300.0),
     ]
     print("| figure | measured | limit |\n|---|--:|--:|")
-    for name, value, limit in rows:
+    measured = [(name, value, limit) for name, value, limit in rows if value is not None]
+    for name, value, limit in measured:
         print(f"| {name} | {value:,.2f} | {limit:,.1f} |{'' if value <= limit else ' ABOVE'}")
-    return 0 if all(value <= limit for _, value, limit in rows) else 1
+    return 0 if all(value <= limit for _, value, limit in measured) else 1

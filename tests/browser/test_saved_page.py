@@ -150,9 +150,15 @@ def test_stripes_of_kernels_work_both_ways(page: Any) -> None:
     page.locator("#v2-K3").click()
     source = page.locator(".jxl-source")
     assert "jnp.mean" in source.inner_text()
-    users = source.locator(".jxl-user .jxl-src")
-    users.first.hover()
-    assert users.first.get_attribute("class").endswith("jxl-lit")
+    user = source.locator(".jxl-user .jxl-src")
+    generated = source.locator(":scope > .jxl-src")
+    lit = "es => es.map(e => e.classList.contains('jxl-lit'))"
+    user.hover()
+    assert generated.evaluate_all(lit) == [False, False, False, True, True, True]
+    generated.last.hover()
+    assert user.evaluate_all(lit) == [True]
+    generated.first.hover()
+    assert user.evaluate_all(lit) == [False]
     page.get_by_role("button", name="Copy").click()
     page.wait_for_function("document.querySelector('.jxl-live').textContent === 'copied'")
 
