@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from jaxlite import (
     custom_batching,
     custom_derivatives,
+    debug,
     dtypes,
     errors,
     events,
@@ -138,6 +139,7 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug",
     "debug_infs",
     "debug_nans",
     "default_matmul_precision",

@@ -317,3 +317,12 @@ def test_operations_outside_the_cells_lines_have_no_line(notebook: Any) -> None:
     assert "h = tanh(x @ w1 + b1)" in text
     assert "run_cell_magic" not in text
     assert "(no source)" in text
+
+
+def test_advice_about_print_prints_at_every_run(notebook: Any) -> None:
+    told = notebook.run("%%jit -q\ny = x.sum()\nprint(y)")
+    assert told.err == 'JL111 print runs once, at trace time. Use jaxlite.debug.print("{}", y).\n'
+    cell = '%%jit -q\ny = x.sum()\njax.debug.print("{}", y)'
+    for _ in range(2):
+        fixed = notebook.run(cell)
+        assert (fixed.out, fixed.err) == ("12.0\n", "")
