@@ -29,7 +29,9 @@ from jaxlite.kernel_ir.check import check_program
 from jaxlite.kernel_ir.program import Branch, Copy, Loop, Program, Step, While
 from jaxlite.language.check import check_jaxpr
 from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
+from jaxlite.runtime import cuda
 from jaxlite.runtime.cpu import host_target, load
+from jaxlite.runtime.cuda import CudaExecutable
 from jaxlite.runtime.launch import Executable
 from jaxlite.settings import config
 
@@ -105,6 +107,15 @@ def leaf_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
                     yield from leaf_steps(branch)
             case _:
                 yield step
+
+
+def load_on_gpu(closed: ClosedJaxpr, name: str, device: int) -> CudaExecutable:
+    """Return ``closed`` ready to run on a GPU: the same stages with the CUDA back end."""
+    program, values = lower(fuse(optimise(closed)), name)
+    program = plan_memory(program)
+    if config.frame.check:
+        check_program(program)
+    return cuda.load(program, emit_cuda(program), tuple(map(consts_of, values)), device)
 
 
 def compile_jaxpr(closed: ClosedJaxpr, *, name: str = "main") -> Compilation:

@@ -2,60 +2,83 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import importlib
 from typing import Any
 
 import numpy as np
 
 from jaxlite.api.arguments import to_arrays
+from jaxlite.higher_order.gpu_call import to_device
 from jaxlite.language import dtypes
+from jaxlite.language.array import DeviceArray
+from jaxlite.language.device import CPU, Device
 from jaxlite.language.pytree import tree_map
+from jaxlite.language.trace import Tracer
 
-__all__ = ["Device", "block_until_ready", "device_get", "device_put", "devices"]
-
-
-@dataclass(frozen=True)
-class Device:
-    """A place where arrays live and kernels run."""
-
-    platform: str
-    id: int = 0
-
-    @property
-    def device_kind(self) -> str:
-        """What the device is called."""
-        return self.platform
-
-    def __repr__(self) -> str:
-        return f"{'Cpu' if self.platform == 'cpu' else 'Cuda'}Device(id={self.id})"
+__all__ = ["CPU", "Device", "block_until_ready", "device_get", "device_put", "devices", "wait"]
 
 
-CPU = Device("cpu", 0)
+_PLATFORMS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """Return the devices that can be used.
+    """Return the devices that can be used, of one kind if ``backend`` is "cpu" or "gpu".
 
     Raises:
-      RuntimeError: there is no such backend.
+      RuntimeError: there is no such backend, or no such device; the message says why.
 
     >>> import jaxlite as jax
     >>> jax.devices("cpu")
     [CpuDevice(id=0)]
     """
-    if backend not in (None, "cpu"):
-        raise RuntimeError(f"Unknown backend {backend}. Available backends are ['cpu'].")
+    platform = _PLATFORMS.get(backend or "")
+    if backend is not None and platform is None:
+        known = sorted(_PLATFORMS)
+        raise RuntimeError(f"Unknown backend {backend}. Available backends are {known}.")
+    if platform == "cpu":
+        return [CPU]
+    if platform == "gpu":
+        gpus = _gpus()
+        if not gpus:
+            raise RuntimeError(f"Unable to initialize backend 'cuda': {_cuda().why_not()}")
+        return gpus
     return [CPU]
+
+
+def _cuda() -> Any:
+    # CuPy is imported when somebody asks for a GPU, never before.
+    return importlib.import_module("jaxlite.runtime.cuda")
+
+
+def _gpus() -> list[Device]:
+    cuda = _cuda()
+    names = [cuda.device_name(i) for i in range(cuda.count_devices())]
+    return [Device("gpu", i, name) for i, name in enumerate(names)]
 
 
 def device_put(x: Any, device: Any = None, **_: Any) -> Any:
     """Return the leaves of ``x`` as arrays (copied from NumPy) on a device.
 
+    Args:
+      x: a pytree of arrays and numbers.
+      device: where to; None leaves arrays where they are.
+
+    Raises:
+      RuntimeError: the device is a GPU that cannot be used.
+
     >>> import jaxlite as jax
     >>> jax.device_put([1.0, 2.0])
     [Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True)]
     """
-    return tree_map(lambda leaf: to_arrays([leaf])[0], x)
+    return tree_map(lambda leaf: _put(to_arrays([leaf])[0], device), x)
+
+
+def _put(array: Any, device: Any) -> Any:
+    if not isinstance(device, Device) or isinstance(array, Tracer):
+        return array
+    if device.platform == "cpu":
+        return array.to_host() if isinstance(array, DeviceArray) else array
+    return to_device(array, array.aval, device)
 
 
 def device_get(x: Any) -> Any:
@@ -73,10 +96,16 @@ def _to_host(leaf: Any) -> Any:
     return leaf if is_key else np.asarray(leaf)
 
 
+def wait(x: DeviceArray) -> DeviceArray:
+    """Return ``x`` when it has been computed."""
+    _cuda().synchronize(x.device.id)
+    return x
+
+
 def block_until_ready(x: Any) -> Any:
     """Wait until the leaves of ``x`` have been computed.
 
-    Returns ``x`` (the CPU has nothing to wait for).
+    Returns ``x`` (the CPU has nothing to wait for, a GPU is waited for).
 
     >>> import jaxlite as jax
     >>> jax.block_until_ready(3)

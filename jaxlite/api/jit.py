@@ -37,9 +37,11 @@ from jaxlite.diagnose.cache_info import CacheInfo, cache_info
 from jaxlite.diagnose.captured import capture
 from jaxlite.diagnose.causes import Reason, reason_for
 from jaxlite.diagnose.hooks import when_hooks_change, wrap_runner
+from jaxlite.higher_order.gpu_call import device_of, executable_on, run_jaxpr
 from jaxlite.higher_order.jit import compiled, jit_p
 from jaxlite.language.array import ArrayImpl
 from jaxlite.language.avals import ShapedArray, ShapeDtypeStruct
+from jaxlite.language.device import Device
 from jaxlite.language.jaxpr import ClosedJaxpr
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
 from jaxlite.language.source import current_line, is_user_file
@@ -134,6 +136,11 @@ class Entry:
         outs = self.compilation.executable.run(consts + datas)
         arrays = [ArrayImpl(o, a) for o, a in zip(outs, self.closed.out_avals, strict=True)]
         return tree_unflatten(self.out_tree, arrays)
+
+    def run_on(self, device: Device, leaves: Sequence[Any]) -> Any:
+        """Run on an accelerator and rebuild the result."""
+        outs = run_jaxpr(self.closed, self.name, [*self.consts, *leaves], device)
+        return tree_unflatten(self.out_tree, outs)
 
     def fast_runner(self) -> Callable[[Sequence[ArrayImpl]], Any]:
         """Return the shortest way for arguments that are all arrays and passed by position."""
@@ -265,20 +272,26 @@ class JitFunction(Wrapped):
         if state.trace is not EVAL_TRACE or any(isinstance(x, Tracer) for x in leaves):
             outs = jit_p.bind_all(*entry.consts, *leaves, jaxpr=entry.closed, name=entry.name)
             return tree_unflatten(entry.out_tree, outs)
+        device = device_of((*entry.consts, *leaves), entry.name)
         entry.miss.is_fresh = not entry.compile_s
         if not entry.compile_s:
             if not missed:
                 self._check_guards(key, args, kwargs)
-            self._compile(entry)
-        out = wrap_runner(self, entry, entry.run)(leaves)
+            self._compile(entry, device)
+        run = entry.run if device is None else functools.partial(entry.run_on, device)
+        out = wrap_runner(self, entry, run)(leaves)
         entry.miss.is_fresh = False
-        if not kwargs and not self._spec.nums and all(type(a) is ArrayImpl for a in args):
+        is_plain = device is None and not kwargs and not self._spec.nums
+        if is_plain and all(type(a) is ArrayImpl for a in args):
             self._install_fast(key, entry)
         return out
 
-    def _compile(self, entry: Entry) -> None:
+    def _compile(self, entry: Entry, device: Device | None) -> None:
         start = time.perf_counter()
-        _ = entry.compilation
+        if device is not None:
+            executable_on(entry.closed, entry.name, device)
+        else:
+            _ = entry.compilation
         entry.compile_s = entry.miss.compile_s = time.perf_counter() - start
         if events.listeners:
             events.publish(events.Compiled(self, entry, entry.compile_s))

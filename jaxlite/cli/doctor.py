@@ -6,7 +6,7 @@ In: this machine. Out: lines of text; the exit code is 0 if the CPU back end run
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import platform
 import stat
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import jaxlite
 from jaxlite.cli.console import table
-from jaxlite.cli.parts import PARTS, load
+from jaxlite.cli.parts import PARTS
 from jaxlite.runtime import disk_cache
 from jaxlite.settings import config
 from jaxlite.version import __version__
@@ -74,19 +74,14 @@ def check_cpu() -> Finding:
 
 def check_cuda() -> Finding:
     """Look for CuPy, the driver and a GPU, in the order in which they are needed."""
-    if importlib.util.find_spec("jaxlite.runtime.cuda") is None:
-        return Finding("cuda", False, f"jaxlite {__version__} has no CUDA back end yet")
-    if importlib.util.find_spec("cupy") is None:
-        return Finding("cuda", False, "CuPy is not installed", "pip install 'jaxlite[cuda12]'")
     try:
-        runtime = load("cupy").cuda.runtime
-        count = runtime.getDeviceCount()
-    except Exception as error:  # CuPy, its libraries or the driver: the text says which
-        reason = str(error).strip().partition("\n")[0]
-        return Finding("cuda", False, f"no usable NVIDIA driver ({reason})")
-    if count == 0:
-        return Finding("cuda", False, "the driver sees no GPU")
-    names = ", ".join(runtime.getDeviceProperties(i)["name"].decode() for i in range(count))
+        cuda = importlib.import_module("jaxlite.runtime.cuda")
+        reason, _, fix = cuda.why_not().partition("\n  Fix: ")
+    except Exception as error:  # a broken CuPy or driver: the text says which
+        return Finding("cuda", False, str(error).strip().partition("\n")[0])
+    if reason:
+        return Finding("cuda", False, reason, fix)
+    names = ", ".join(cuda.device_name(i) for i in range(cuda.count_devices()))
     return Finding("cuda", True, names)
 
 

@@ -67,6 +67,30 @@ class ArrayImpl(Array):
         self.aval = aval
 
 
+class DeviceArray(Array):
+    """An array on an accelerator. ``_data`` is a C-contiguous CuPy array that nobody writes to.
+
+    ``device`` is its place. Elements of bfloat16 and keys are held as unsigned integers.
+    """
+
+    __slots__ = ("__weakref__", "_data", "aval", "device")
+
+    def __init__(self, data: Any, aval: ShapedArray, device: Any) -> None:
+        self._data = data
+        self.aval = aval
+        self.device = device
+
+    def to_host(self) -> ArrayImpl:
+        """Return a copy on the host; waits until the array has been computed."""
+        storage = dtypes.storage_dtype(self.aval.dtype)
+        data = np.ascontiguousarray(self._data.get()).view(storage)
+        return ArrayImpl(data.reshape(self.aval.shape), self.aval)
+
+    def concrete_value(self) -> ArrayImpl:
+        """Return the array that Python may look into."""
+        return self.to_host()
+
+
 def from_numpy(data: Any, weak_type: bool = False) -> ArrayImpl:
     """Wrap a fresh NumPy array that nobody else writes to (copied only if not C-contiguous)."""
     data = np.asarray(data)
@@ -82,6 +106,8 @@ def asarray_eager(value: Any) -> ArrayImpl:
     """
     if type(value) is ArrayImpl:
         return value
+    if type(value) is DeviceArray:
+        return value.to_host()
     if isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic):
         weak = not isinstance(value, bool)
         dtype = dtypes.dtype(value)

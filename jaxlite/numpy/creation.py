@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jaxlite import errors
+from jaxlite.higher_order.gpu_call import adopt
 from jaxlite.language import dtypes
 from jaxlite.language.array import Array, ArrayImpl, Value, check_allocation, from_numpy
 from jaxlite.language.avals import ShapedArray, canonical_shape
@@ -139,6 +140,8 @@ def _array(value: Any, dtype: Any) -> Value:
         return _array(value.__jax_array__(), dtype)
     if isinstance(value, list | tuple):
         return _from_list(value, dtype)
+    if hasattr(value, "__cuda_array_interface__"):
+        return adopt(value)
     return _from_data(value, dtype)
 
 

@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from jaxlite import errors
-from jaxlite.api.device import CPU
+from jaxlite.api.device import CPU, Device, device_put, wait
 from jaxlite.language import dtypes
-from jaxlite.language.array import Array, ArrayImpl, Value
+from jaxlite.language.array import Array, ArrayImpl, DeviceArray, Value
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.trace import Tracer
 from jaxlite.lax.operands import is_array_like
@@ -223,10 +223,16 @@ def __contains__(self: Value, item: Any) -> bool:
 # --- Python values ---
 
 
+def _on_host(self: Any) -> Any:
+    return self.to_host() if type(self) is DeviceArray else self
+
+
 def _value(self: Value, error: Callable[[], Exception]) -> ArrayImpl:
     """Return the array with data behind ``self``, or raise ``error()``."""
     if type(self) is ArrayImpl:
         return self
+    if type(self) is DeviceArray:
+        return self.to_host()
     concrete = self.concrete_value()
     if concrete is None:
         raise error()
@@ -280,7 +286,7 @@ def __float__(self: Value) -> float:
     _check_scalar(self)
     if isinstance(self, Tracer):
         raise _conversion_error(self, "float")
-    return float(self._data)
+    return float(_on_host(self)._data)
 
 
 @_method
@@ -289,7 +295,7 @@ def __complex__(self: Value) -> complex:
     _check_scalar(self)
     if isinstance(self, Tracer):
         raise _conversion_error(self, "complex")
-    return complex(self._data)
+    return complex(_on_host(self)._data)
 
 
 @_method
@@ -312,9 +318,10 @@ def __array__(self: Value, dtype: Any = None, copy: bool | None = None) -> Any:
             "jax.random.key_data(arr) "
             "if you wish to extract the underlying integer array."
         )
-    if copy or (dtype is not None and dtype != self._data.dtype):
-        return np.array(self._data, dtype=dtype)
-    out = self._data.view()
+    data = _on_host(self)._data
+    if copy or (dtype is not None and dtype != data.dtype):
+        return np.array(data, dtype=dtype)
+    out = data.view()
     out.flags.writeable = False
     return out
 
@@ -342,13 +349,20 @@ def _data_only(name: str, function: Callable[..., Any]) -> None:
                 f"The {name}() method was called on traced array with shape "
                 f"{self.aval.dtype}[{shape}].\n",
             )
-        return function(self, *args, **kwargs)
+        return function(_on_host(self), *args, **kwargs)
 
     method.__name__ = name
     _METHODS[name] = method
 
 
-_data_only("devices", lambda x: {CPU})
+@_method
+def devices(self: Value) -> set[Device]:
+    """Return the set of devices that hold the array."""
+    if isinstance(self, Tracer):
+        raise errors.ConcretizationTypeError(self, "The devices() method was called on it.\n")
+    return {self.device if type(self) is DeviceArray else CPU}
+
+
 _data_only("tolist", lambda x: x._data.tolist())
 _data_only("tobytes", lambda x, order="C": x._data.tobytes(order))
 _data_only("unsafe_buffer_pointer", lambda x: x._data.ctypes.data)
@@ -357,13 +371,15 @@ _data_only("unsafe_buffer_pointer", lambda x: x._data.ctypes.data)
 @_method
 def __repr__(self: Value) -> str:
     """Return the array as JAX prints it."""
-    return array_repr(self) if type(self) is ArrayImpl else f"Traced<{self.aval.str_short()}>"
+    if isinstance(self, Tracer):
+        return f"Traced<{self.aval.str_short()}>"
+    return array_repr(_on_host(self))
 
 
 @_method
 def __str__(self: Value) -> str:
     """Return the numbers alone."""
-    return array_str(self) if type(self) is ArrayImpl else repr(self)
+    return repr(self) if isinstance(self, Tracer) else array_str(_on_host(self))
 
 
 @_method
@@ -371,7 +387,7 @@ def __format__(self: Value, spec: str) -> str:
     """Return a scalar in the format ``spec``."""
     if isinstance(self, Tracer):
         return format(repr(self), spec) if not spec else object.__format__(self, spec)
-    return array_format(self, spec)
+    return array_format(_on_host(self), spec)
 
 
 # --- copies and protocols ---
@@ -408,11 +424,17 @@ def _namespace(self: Value, *, api_version: str | None = None) -> Any:
     return sys.modules["jaxlite.numpy"]
 
 
-def _dlpack(self: ArrayImpl, **options: Any) -> Any:
+def _cuda_interface(self: DeviceArray) -> Any:
+    if dtypes.storage_dtype(self.aval.dtype) != self._data.dtype:
+        raise AttributeError(f"the CUDA array interface knows no {self.aval.dtype}")
+    return self._data.__cuda_array_interface__
+
+
+def _dlpack(self: Any, **options: Any) -> Any:
     return self._data.__dlpack__(**options)
 
 
-def _dlpack_device(self: ArrayImpl) -> Any:
+def _dlpack_device(self: Any) -> Any:
     return self._data.__dlpack_device__()
 
 
@@ -526,10 +548,7 @@ def install() -> None:
         "__dlpack_device__": _dlpack_device,
         "block_until_ready": lambda self: self,
         "copy_to_host_async": lambda self: None,
-        "is_ready": lambda self: True,
-        "to_device": lambda self, device, *, stream=None: self,
-        "platform": lambda self: "cpu",
-        "device": property(lambda self: CPU),
+        "to_device": lambda self, device, *, stream=None: device_put(self, device),
         "committed": property(lambda self: False),
         "is_fully_addressable": property(lambda self: True),
         "is_fully_replicated": property(lambda self: True),
@@ -538,3 +557,19 @@ def install() -> None:
     }
     for name, function in on_data.items():
         setattr(ArrayImpl, name, function)
+        setattr(DeviceArray, name, function)
+    on_host = {
+        "is_ready": lambda self: True,
+        "platform": lambda self: "cpu",
+        "device": property(lambda self: CPU),
+    }
+    for name, function in on_host.items():
+        setattr(ArrayImpl, name, function)
+    on_gpu = {
+        "__reduce__": lambda self: _reduce(self.to_host()),
+        "__cuda_array_interface__": property(_cuda_interface),
+        "block_until_ready": wait,
+        "platform": lambda self: "gpu",
+    }
+    for name, function in on_gpu.items():
+        setattr(DeviceArray, name, function)

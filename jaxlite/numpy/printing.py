@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxlite.higher_order.gpu_call import adopt
 from jaxlite.language.array import Array, Value
 from jaxlite.numpy.creation import array
 from jaxlite.numpy.promotion import check_arraylike
@@ -56,14 +57,23 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     np.savez(file, *positional, allow_pickle=allow_pickle, **named)
 
 
+#: The number of CUDA devices in the DLPack standard.
+_DLPACK_CUDA = 2
+
+
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Value:
-    """Return an array of another library (an object with ``__dlpack__``), copied.
+    """Return an array of another library (an object with ``__dlpack__``).
+
+    It is copied on the CPU and shared on a GPU.
 
     Example:
         >>> from_dlpack(np.arange(3, dtype=np.int32))
         Array([0, 1, 2], dtype=int32)
     """
-    return x if isinstance(x, Array) else array(np.from_dlpack(x))
+    if isinstance(x, Array):
+        return x
+    on_gpu = x.__dlpack_device__()[0] == _DLPACK_CUDA
+    return adopt(x) if on_gpu else array(np.from_dlpack(x))
 
 
 __all__ = [

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxlite.errors import AllocationError
 from jaxlite.language import dtypes
-from jaxlite.language.array import ArrayImpl, check_allocation
+from jaxlite.language.array import ArrayImpl, DeviceArray, check_allocation
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import Primitive, as_tuple
 from jaxlite.language.trace import Evaluator, install_evaluator, to_concrete
@@ -41,6 +41,26 @@ def predict(
     return found
 
 
+class _Elsewhere(Exception):
+    """An operand is on an accelerator."""
+
+
+def _on_host(x: Any) -> ArrayImpl:
+    if type(x) is DeviceArray:
+        raise _Elsewhere
+    return to_concrete(x)
+
+
+#: Evaluates operations on arrays of accelerators; ``higher_order`` installs it.
+elsewhere: Evaluator = Evaluator()
+
+
+def install_elsewhere(evaluator: Evaluator) -> None:
+    """Make ``evaluator`` run eager operations on arrays of accelerators."""
+    global elsewhere
+    elsewhere = evaluator
+
+
 class HostEvaluator(Evaluator):
     """Runs ``impl`` on NumPy."""
 
@@ -48,7 +68,10 @@ class HostEvaluator(Evaluator):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> tuple[Any, ...]:
         """Return the results as arrays of exactly the predicted types."""
-        arrays = [a if type(a) is ArrayImpl else to_concrete(a) for a in args]
+        try:
+            arrays = [a if type(a) is ArrayImpl else _on_host(a) for a in args]
+        except _Elsewhere:
+            return elsewhere.evaluate(primitive, args, params)
         avals = predict(primitive, tuple([a.aval for a in arrays]), params)
         if config.frame.max_allocation_bytes is not None:
             check_allocation(primitive.name, avals)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxlite.language import dtypes
-from jaxlite.language.array import ArrayImpl, asarray_eager
+from jaxlite.language.array import ArrayImpl, DeviceArray, asarray_eager
 from jaxlite.language.jaxpr import ClosedJaxpr
 from jaxlite.language.primitive import Primitive, Zero, instantiate
 from jaxlite.language.trace import Trace, Tracer, get_aval, leaked, state, use_trace
@@ -38,6 +38,8 @@ class JVPTracer(Tracer):
 
 def concrete_of(x: Any) -> Any:
     """Return the concrete array inside ``x``, or None."""
+    if type(x) is DeviceArray:
+        return x.to_host()
     if type(x) is ArrayImpl:
         return x
     return x.concrete_value() if isinstance(x, Tracer) else asarray_eager(x)

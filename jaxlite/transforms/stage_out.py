@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxlite.language.array import ArrayImpl, asarray_eager
+from jaxlite.language.array import ArrayImpl, DeviceArray, asarray_eager
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.dtypes import KeyDType
 from jaxlite.language.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
@@ -114,6 +114,8 @@ class StagingTrace(Trace):
             if x.aval.shape or isinstance(x.aval.dtype, KeyDType):
                 return self._const(x, x.aval)
             return JaxprTracer(self, Literal(x._data[()], x.aval))
+        if type(x) is DeviceArray:
+            return self._const(x, x.aval)
         if isinstance(x, np.ndarray) and x.ndim:
             return self._const(asarray_eager(x), None, key=x)
         array = asarray_eager(x)

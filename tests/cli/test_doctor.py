@@ -8,7 +8,7 @@ import pytest
 import jaxlite
 from jaxlite.cli import doctor, parts
 from jaxlite.cli.main import main
-from jaxlite.runtime import disk_cache
+from jaxlite.runtime import cuda, disk_cache
 from jaxlite.settings import override
 from jaxlite.version import __version__
 
@@ -17,15 +17,15 @@ Hide = Callable[..., None]
 
 @pytest.fixture
 def hide(monkeypatch: pytest.MonkeyPatch) -> Hide:
-    """``hide("cupy")``: the module cannot be found; ``hide(cupy=True)``: it can."""
+    """``hide("cupy")``: the module cannot be found."""
 
-    def apply(*gone: str, **there: bool) -> None:
+    def apply(*gone: str) -> None:
         real = parts.importlib.util.find_spec
-        known = dict.fromkeys(gone, False) | {k.replace("__", "."): v for k, v in there.items()}
+        known = set(gone)
 
         def find_spec(name: str) -> object:
             if name in known:
-                return object() if known[name] else None
+                return None
             return real(name)
 
         monkeypatch.setattr(parts.importlib.util, "find_spec", find_spec)
@@ -76,31 +76,38 @@ def test_missing_parts_come_with_the_command_that_mends_them(
 
 
 def test_cuda_reasons_come_in_the_order_in_which_things_are_needed(
-    hide: Hide, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    hide(jaxlite__runtime__cuda=False)
-    assert doctor.check_cuda().fact == f"jaxlite {__version__} has no CUDA back end yet"
-
-    hide("cupy", jaxlite__runtime__cuda=True)
+    monkeypatch.setitem(sys.modules, "cupy", None)
     finding = doctor.check_cuda()
-    assert (finding.ok, finding.fact) == (False, "CuPy is not installed")
+    assert not finding.ok
+    assert finding.fact.startswith("CuPy cannot be imported (")
     assert "jaxlite[cuda12]" in finding.mend
 
-    hide(cupy=True, jaxlite__runtime__cuda=True)
+    class CudaError(RuntimeError):
+        status = 35
 
-    def no_driver() -> int:
-        raise RuntimeError("cudaErrorInsufficientDriver: too old\nmore")
+    def fail() -> int:
+        raise CudaError("cudaErrorInsufficientDriver: too old\nmore")
 
-    gpu = SimpleNamespace(getDeviceCount=no_driver, getDeviceProperties=lambda i: {"name": b"H200"})
-    fake = SimpleNamespace(cuda=SimpleNamespace(runtime=gpu))
-    monkeypatch.setattr(doctor, "load", lambda name: fake)
-    assert doctor.check_cuda().fact == (
-        "no usable NVIDIA driver (cudaErrorInsufficientDriver: too old)"
+    gpu = SimpleNamespace(
+        CUDARuntimeError=CudaError,
+        getDeviceCount=fail,
+        getDeviceProperties=lambda i: {"name": b"H200"},
     )
+    fake = SimpleNamespace(cuda=SimpleNamespace(runtime=gpu))
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    assert doctor.check_cuda().fact.startswith("No NVIDIA driver was found, or it is too old")
+    CudaError.status = 100
+    assert doctor.check_cuda().fact == "The NVIDIA driver sees no GPU."
     gpu.getDeviceCount = lambda: 0
-    assert doctor.check_cuda().fact == "the driver sees no GPU"
+    assert doctor.check_cuda().fact == "The NVIDIA driver sees no GPU."
     gpu.getDeviceCount = lambda: 2
-    assert doctor.check_cuda() == doctor.Finding("cuda", True, "H200, H200")
+    cuda.array_module.cache_clear()
+    try:
+        assert doctor.check_cuda() == doctor.Finding("cuda", True, "H200, H200")
+    finally:
+        cuda.array_module.cache_clear()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")

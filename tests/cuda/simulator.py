@@ -12,6 +12,7 @@ import ctypes
 import functools
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -58,29 +59,62 @@ def machine() -> Path:
     return target
 
 
+class Code:
+    """Compiled sources. ``launch`` runs one of their functions on addresses."""
+
+    def __init__(self, sources: Sequence[str]) -> None:
+        self.sources = sources
+        text = ['#include "gpu.hpp"', "__attribute__((used)) __shared__ int gpu_anchor;"]
+        for n, source in enumerate(sources):
+            # In a namespace of its own: kernels of different sources may have the same name.
+            body = source.replace('extern "C" __global__', "__global__")
+            text += [f"namespace kernel_{n} {{", body, "}", "#undef DEVICE"]
+        for n, source in enumerate(sources):
+            text += [_wrapper(n, entry, params) for entry, params in _SIGNATURE.findall(source)]
+        whole = "\n".join(text)
+        base = folder() / hashlib.sha256(whole.encode()).hexdigest()[:16]
+        library = base.with_suffix(".so")
+        if not library.exists():
+            base.with_suffix(".cpp").write_text(whole)
+            _compile(base.with_suffix(".cpp"), base.with_suffix(".o"), "-fsanitize=thread")
+            linker = ["g++", "-shared", str(base.with_suffix(".o")), str(machine())]
+            subprocess.run([*linker, "-o", str(library)], check=True)
+        self.library = ctypes.CDLL(str(library))
+        self.library.gpu_launch.restype = ctypes.c_char_p
+
+    def launch(
+        self,
+        number: int,
+        entry: str,
+        blocks: int,
+        threads: int,
+        addresses: Sequence[int],
+        ranges: Sequence[tuple[int, int, bool]],
+        backwards: bool = False,
+    ) -> None:
+        """Run ``entry`` of source ``number``, which may touch ``ranges`` (at, bytes, writable)."""
+        pointers = (ctypes.c_uint64 * len(addresses))(*addresses)
+        cells = [ctypes.addressof(pointers) + 8 * k for k in range(len(addresses))]
+        args = (ctypes.c_void_p * len(cells))(*cells)
+        flat = [int(n) for triple in ranges for n in triple]
+        table = (ctypes.c_uint64 * len(flat))(*flat)
+        function = ctypes.cast(getattr(self.library, f"launch_{number}_{entry}"), ctypes.c_void_p)
+        problem = self.library.gpu_launch(
+            function, args, blocks, threads, table, len(ranges), int(backwards)
+        )
+        if problem:
+            raise SimulationError(f"{entry}: {problem.decode()}")
+
+
+_SIGNATURE = re.compile(r"__launch_bounds__\(\d+\)\s+(\w+)\(([^)]*)\)")
+
+
 class Module:
     """Several kernels compiled together: one call of the compiler is what costs."""
 
     def __init__(self, kernels: Sequence[CudaKernel]) -> None:
         self.numbers = {kernel: n for n, kernel in enumerate(kernels)}
-        text = ['#include "gpu.hpp"', "__attribute__((used)) __shared__ int gpu_anchor;"]
-        for kernel, n in self.numbers.items():
-            text += [f"namespace kernel_{n} {{", self._renamed(kernel), "}", "#undef DEVICE"]
-        for kernel, n in self.numbers.items():
-            text += [_wrapper(kernel, n, launch.entry) for launch in kernel.launches]
-        source = "\n".join(text)
-        base = folder() / hashlib.sha256(source.encode()).hexdigest()[:16]
-        base.with_suffix(".cpp").write_text(source)
-        _compile(base.with_suffix(".cpp"), base.with_suffix(".o"), "-fsanitize=thread")
-        library = base.with_suffix(".so")
-        linker = ["g++", "-shared", str(base.with_suffix(".o")), str(machine()), "-o", str(library)]
-        subprocess.run(linker, check=True)
-        self.library = ctypes.CDLL(str(library))
-        self.library.gpu_launch.restype = ctypes.c_char_p
-
-    def _renamed(self, kernel: CudaKernel) -> str:
-        """Return the source with functions that do not clash with those of other kernels."""
-        return kernel.source.replace('extern "C" __global__', "__global__")
+        self.code = Code([kernel.source for kernel in kernels])
 
     def run(self, kernel: CudaKernel, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
         """Launch all functions of ``kernel``, each once with threads in order and in reverse.
@@ -101,30 +135,22 @@ class Module:
         buffers = list(arrays)
         if kernel.scratch_bytes:
             buffers.append(np.full(kernel.scratch_bytes, 255, np.uint8))
-        pointers = (ctypes.c_void_p * len(buffers))(*[b.ctypes.data for b in buffers])
-        cells = [ctypes.cast(ctypes.pointer(ctypes.c_void_p(p)), ctypes.c_void_p) for p in pointers]
-        args = (ctypes.c_void_p * len(buffers))(*cells)
-        ranges: dict[tuple[int, int], int] = {}
+        writable: dict[tuple[int, int], bool] = {}
         for k, b in enumerate(buffers):
             is_written = k >= len(arrays) or kernel.kernel.params[k].is_output
             place = (b.ctypes.data, b.nbytes)
-            ranges[place] = ranges.get(place, 0) | int(is_written)
-        flat = [n for (low, size), flag in ranges.items() for n in (low, size, flag)]
-        table = (ctypes.c_uint64 * len(flat))(*flat)
-        for launch in kernel.launches:
-            name = f"launch_{self.numbers[kernel]}_{launch.entry}"
-            entry = ctypes.cast(getattr(self.library, name), ctypes.c_void_p)
-            problem = self.library.gpu_launch(
-                entry, args, launch.blocks, launch.threads, table, len(ranges), int(backwards)
+            writable[place] = writable.get(place, False) or is_written
+        ranges = [(*place, flag) for place, flag in writable.items()]
+        addresses = [b.ctypes.data for b in buffers]
+        for x in kernel.launches:
+            self.code.launch(
+                self.numbers[kernel], x.entry, x.blocks, x.threads, addresses, ranges, backwards
             )
-            if problem:
-                raise SimulationError(f"{launch.entry}: {problem.decode()}")
 
 
-def _wrapper(kernel: CudaKernel, number: int, entry: str) -> str:
+def _wrapper(number: int, entry: str, params: str) -> str:
     """Return a function that takes pointers to the arguments, as a launch does."""
-    n_args = len(kernel.kernel.params) + bool(kernel.scratch_bytes)
-    args = ", ".join(f"Any{{a[{k}]}}" for k in range(n_args))
+    args = ", ".join(f"Any{{a[{k}]}}" for k in range(len(params.split(","))))
     return (
         'extern "C" __attribute__((no_sanitize("thread"))) void '
         f"launch_{number}_{entry}(void** a) {{ kernel_{number}::{entry}({args}); }}"
