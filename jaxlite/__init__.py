@@ -38,8 +38,8 @@ from jaxlite.api.custom_derivatives import custom_gradient, custom_jvp, custom_v
 from jaxlite.api.device import block_until_ready, device_get, device_put, devices
 from jaxlite.api.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from jaxlite.api.jacobian import hessian, jacfwd, jacobian, jacrev
-from jaxlite.api.jit import clear_caches as _clear_jit_caches
 from jaxlite.api.jit import jit
+from jaxlite.api.jit_cache import clear_caches as _clear_jit_caches
 from jaxlite.api.make_jaxpr import eval_shape, make_jaxpr
 from jaxlite.api.names import named_call, named_scope
 from jaxlite.api.vmap import vmap
@@ -52,18 +52,28 @@ from jaxlite.language.avals import ShapeDtypeStruct
 from jaxlite.language.dtypes import float0
 from jaxlite.runtime.array import clear_predictions as _clear_predictions
 from jaxlite.settings import (
+    check_tracer_leaks,
     checking_leaks,
     config,
     debug_infs,
+    debug_key_reuse,
     debug_nans,
+    default_device,
     default_matmul_precision,
+    default_prng_impl,
     disable_jit,
+    enable_checks,
+    enable_custom_prng,
     enable_x64,
     explain_cache_misses,
+    legacy_prng_key,
     log_compiles,
+    no_execution,
     no_tracing,
     numpy_dtype_promotion,
     numpy_rank_promotion,
+    softmax_custom_jvp,
+    threefry_partitionable,
 )
 from jaxlite.version import __version__
 
@@ -128,6 +138,7 @@ __all__ = [
     "__version__",
     "block_until_ready",
     "bucket",
+    "check_tracer_leaks",
     "checking_leaks",
     "checkpoint",
     "checkpoint_policies",
@@ -141,13 +152,18 @@ __all__ = [
     "custom_vjp",
     "debug",
     "debug_infs",
+    "debug_key_reuse",
     "debug_nans",
+    "default_device",
     "default_matmul_precision",
+    "default_prng_impl",
     "device_get",
     "device_put",
     "devices",
     "disable_jit",
     "dtypes",
+    "enable_checks",
+    "enable_custom_prng",
     "enable_x64",
     "errors",
     "eval_shape",
@@ -162,6 +178,7 @@ __all__ = [
     "jit",
     "jvp",
     "lax",
+    "legacy_prng_key",
     "linear_transpose",
     "linearize",
     "log_compiles",
@@ -169,6 +186,7 @@ __all__ = [
     "named_call",
     "named_scope",
     "nn",
+    "no_execution",
     "no_recompile",
     "no_tracing",
     "numpy",
@@ -178,7 +196,9 @@ __all__ = [
     "progress",
     "random",
     "remat",
+    "softmax_custom_jvp",
     "stages",
+    "threefry_partitionable",
     "tree",
     "tree_util",
     "value_and_grad",

@@ -152,7 +152,7 @@ class Frame:
     enable_custom_prng: bool = _option(False, traced=True)
     legacy_prng_key: str = _option("allow", choices=("allow", "warn", "error"))
     # Where it runs.
-    default_device: Any = _option(None, object)  # noqa: RUF009 (every option is one)
+    default_device: Any = _option(None, object, traced=True)  # noqa: RUF009 (every option is one)
     platforms: str | None = _option(None, str, optional=True, aliases=("platform_name",))
     num_threads: int | None = _option(None, int, optional=True)
     max_allocation_bytes: int | None = _option(None, int, optional=True)

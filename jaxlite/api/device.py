@@ -14,6 +14,7 @@ from jaxlite.language.array import DeviceArray
 from jaxlite.language.device import CPU, Device
 from jaxlite.language.pytree import tree_map
 from jaxlite.language.trace import Tracer
+from jaxlite.settings import config
 
 __all__ = ["CPU", "Device", "block_until_ready", "device_get", "device_put", "devices", "wait"]
 
@@ -61,7 +62,7 @@ def device_put(x: Any, device: Any = None, **_: Any) -> Any:
 
     Args:
       x: a pytree of arrays and numbers.
-      device: where to; None leaves arrays where they are.
+      device: where to; None is ``jax.default_device``, and leaves arrays of a GPU where they are.
 
     Raises:
       RuntimeError: the device is a GPU that cannot be used.
@@ -74,6 +75,8 @@ def device_put(x: Any, device: Any = None, **_: Any) -> Any:
 
 
 def _put(array: Any, device: Any) -> Any:
+    if device is None and not isinstance(array, DeviceArray):
+        device = config.frame.default_device
     if not isinstance(device, Device) or isinstance(array, Tracer):
         return array
     if device.platform == "cpu":

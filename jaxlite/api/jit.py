@@ -15,7 +15,6 @@ import functools
 import threading
 import time
 import types
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,197 +30,29 @@ from jaxlite.api.arguments import (
     positional_names,
     signature_of,
 )
+from jaxlite.api.jit_cache import CacheKey, Entry, cache_of
 from jaxlite.api.static_arguments import StaticSpec
 from jaxlite.diagnose import guards, messages, misses
 from jaxlite.diagnose.cache_info import CacheInfo, cache_info
 from jaxlite.diagnose.captured import capture
 from jaxlite.diagnose.causes import Reason, reason_for
-from jaxlite.diagnose.hooks import when_hooks_change, wrap_runner
-from jaxlite.higher_order.gpu_call import device_of, executable_on, run_jaxpr
-from jaxlite.higher_order.jit import compiled, jit_p
-from jaxlite.language.array import ArrayImpl
-from jaxlite.language.avals import ShapedArray, ShapeDtypeStruct
+from jaxlite.diagnose.hooks import wrap_runner
+from jaxlite.higher_order.gpu_call import device_of, executable_on
+from jaxlite.higher_order.jit import jit_p
+from jaxlite.language.array import ArrayImpl, DeviceArray
+from jaxlite.language.avals import ShapeDtypeStruct
 from jaxlite.language.device import Device
 from jaxlite.language.jaxpr import ClosedJaxpr
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
 from jaxlite.language.source import current_line, is_user_file
 from jaxlite.language.trace import EVAL_TRACE, Tracer, state
-from jaxlite.language.treedef import PyTreeDef
-from jaxlite.runtime.convert import to_data
 from jaxlite.settings import config
 from jaxlite.stages import Lowered, Traced, Wrapped
-from jaxlite.transforms.stage_out import hoist_consts, stage_out
+from jaxlite.transforms.stage_out import stage_out
 
-__all__ = ["CacheKey", "Entry", "JitFunction", "jit"]
+__all__ = ["JitFunction", "jit"]
 
-
-class CacheKey:
-    """What a compilation depends on.
-
-    Two keys are equal if a compilation for one serves the other.
-    """
-
-    __slots__ = ("_hash", "avals", "in_tree", "settings", "static")
-
-    def __init__(
-        self,
-        avals: tuple[ShapedArray, ...],
-        in_tree: PyTreeDef,
-        static: tuple[Any, ...],
-        settings: Any,
-    ) -> None:
-        self.avals, self.in_tree, self.static, self.settings = avals, in_tree, static, settings
-        self._hash = hash((avals, in_tree, static, settings))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, CacheKey)
-            and self.avals == other.avals
-            and self.in_tree == other.in_tree
-            and self.settings is other.settings
-            and self.static == other.static
-        )
-
-
-class Entry:
-    """One compilation of a function: its key, its jaxpr, what it captured, and how to run it."""
-
-    __slots__ = (
-        "__weakref__",
-        "arg_names",
-        "captured",
-        "closed",
-        "compile_s",
-        "consts",
-        "key",
-        "miss",
-        "name",
-        "number",
-        "out_tree",
-        "parameters",
-        "trace_s",
-        "traced",
-    )
-
-    def __init__(
-        self, key: CacheKey, name: str, traced: ClosedJaxpr, out_tree: PyTreeDef, trace_s: float
-    ) -> None:
-        self.key, self.name, self.traced, self.out_tree, self.trace_s = (
-            key,
-            name,
-            traced,
-            out_tree,
-            trace_s,
-        )
-        self.closed, self.consts = hoist_consts(traced)
-        self.arg_names = traced.jaxpr.debug_info.arg_names
-        self.compile_s = 0.0
-        self.number = 0
-        self.miss: Any = None
-        self.captured: Any = ()
-        self.parameters: tuple[str, ...] = ()
-
-    @property
-    def compilation(self) -> Any:
-        """Data of every stage (compiles if nobody has called yet)."""
-        return compiled(self.closed, self.name)
-
-    def run(self, leaves: Sequence[Any]) -> Any:
-        """Run on concrete leaves and rebuild the result."""
-        datas = tuple([to_data(x, a) for x, a in zip(leaves, self.key.avals, strict=True)])
-        consts = tuple([c._data for c in self.consts])
-        outs = self.compilation.executable.run(consts + datas)
-        arrays = [ArrayImpl(o, a) for o, a in zip(outs, self.closed.out_avals, strict=True)]
-        return tree_unflatten(self.out_tree, arrays)
-
-    def run_on(self, device: Device, leaves: Sequence[Any]) -> Any:
-        """Run on an accelerator and rebuild the result."""
-        outs = run_jaxpr(self.closed, self.name, [*self.consts, *leaves], device)
-        return tree_unflatten(self.out_tree, outs)
-
-    def fast_runner(self) -> Callable[[Sequence[ArrayImpl]], Any]:
-        """Return the shortest way for arguments that are all arrays and passed by position."""
-        run = self.compilation.executable.run
-        consts = tuple([c._data for c in self.consts])
-        avals = tuple(self.closed.out_avals)
-        out_tree = self.out_tree
-        if len(avals) == 1 and out_tree.num_nodes == 1:
-            aval = avals[0]
-            if not consts:
-                return lambda args: ArrayImpl(run(tuple([a._data for a in args]))[0], aval)
-            return lambda args: ArrayImpl(run((*consts, *[a._data for a in args]))[0], aval)
-
-        def general(args: Sequence[ArrayImpl]) -> Any:
-            outs = run((*consts, *[a._data for a in args]))
-            return tree_unflatten(out_tree, [ArrayImpl(o, a) for o, a in zip(outs, avals)])
-
-        return general
-
-
-class FunctionCache:
-    """All compilations of one function with one set of options; shared by equal ``jit(f)``."""
-
-    __slots__ = (
-        "__weakref__",
-        "entries",
-        "evicted",
-        "fast",
-        "in_progress",
-        "lock",
-        "n_traces",
-        "owner",
-    )
-
-    def __init__(self) -> None:
-        self.entries: dict[CacheKey, Entry] = {}
-        self.fast: dict[Any, Callable[[Sequence[ArrayImpl]], Any]] = {}
-        self.lock = threading.Lock()
-        self.in_progress: dict[CacheKey, threading.Event] = {}
-        self.n_traces = 0
-        self.owner = next(misses.owner_numbers)
-        self.evicted: Any = None
-        _all_caches.add(self)
-
-    def clear(self, reason: str) -> None:
-        """Forget everything; ``reason`` is told by the next trace of the same types."""
-        if self.entries:
-            self.evicted = misses.eviction(reason)
-        self.entries.clear()
-        self.fast.clear()
-
-
-_all_caches: weakref.WeakSet[FunctionCache] = weakref.WeakSet()
-_by_function: weakref.WeakKeyDictionary[Any, dict[Any, FunctionCache]] = weakref.WeakKeyDictionary()
-
-
-def cache_of(fun: Any, options: Any) -> FunctionCache:
-    """Return the cache of ``fun``: by identity; a bound method by its function and its object."""
-    owner: Any = fun
-    if isinstance(fun, types.MethodType):
-        # Each access makes a new bound method; the pair inside is what stays the same.
-        owner, options = fun.__self__, (fun.__func__, options)
-    try:
-        by_identity = isinstance(owner, types.FunctionType) or misses.hashes_by_identity(
-            type(owner)
-        )
-        if not by_identity:
-            return FunctionCache()  # equal but distinct owners must not share a trace
-        table = _by_function.setdefault(owner, {})
-        return table.setdefault(options, FunctionCache())
-    except TypeError:  # no weak references or no hash: the JitFunction keeps its own cache
-        return FunctionCache()
-
-
-def reset_fast_paths() -> None:
-    """Forget the fast runners of all functions, so that new hooks take effect."""
-    for cache in tuple(_all_caches):
-        cache.fast.clear()
-
-
-when_hooks_change(reset_fast_paths)
+_DATA = (ArrayImpl, DeviceArray)
 
 
 class JitFunction(Wrapped):
@@ -249,9 +80,12 @@ class JitFunction(Wrapped):
         if not kwargs and state.trace is EVAL_TRACE:
             key: list[Any] = [config.frame.trace_key]
             for a in args:
-                if type(a) is not ArrayImpl:
+                if type(a) is ArrayImpl:
+                    key.append(a.aval)
+                elif type(a) is DeviceArray:
+                    key.append((a.aval, a.device))
+                else:
                     break
-                key.append(a.aval)
             else:
                 runner = self._fast.get(tuple(key))
                 if runner is not None:
@@ -281,9 +115,8 @@ class JitFunction(Wrapped):
         run = entry.run if device is None else functools.partial(entry.run_on, device)
         out = wrap_runner(self, entry, run)(leaves)
         entry.miss.is_fresh = False
-        is_plain = device is None and not kwargs and not self._spec.nums
-        if is_plain and all(type(a) is ArrayImpl for a in args):
-            self._install_fast(key, entry)
+        if not kwargs and not self._spec.nums and all(type(a) in _DATA for a in args):
+            self._install_fast(key, entry, args, device)
         return out
 
     def _compile(self, entry: Entry, device: Device | None) -> None:
@@ -297,9 +130,15 @@ class JitFunction(Wrapped):
             events.publish(events.Compiled(self, entry, entry.compile_s))
         messages.log_compile(entry.miss)
 
-    def _install_fast(self, key: CacheKey, entry: Entry) -> None:
-        runner = wrap_runner(self, entry, entry.fast_runner())
-        types_ = (key.settings, *key.avals)
+    def _install_fast(
+        self, key: CacheKey, entry: Entry, args: tuple[Any, ...], device: Device | None
+    ) -> None:
+        fast = entry.fast_runner() if device is None else entry.fast_runner_on(device)
+        runner = wrap_runner(self, entry, fast)
+        types_ = (
+            key.settings,
+            *[a.aval if type(a) is ArrayImpl else (a.aval, a.device) for a in args],
+        )
         self._fast[types_] = misses.counting(self._fast, types_, entry.miss, runner)
 
     def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CacheKey, list[Any]]:
@@ -577,9 +416,3 @@ def is_user_code(fun: Any) -> bool:
         and is_user_file(code.co_filename)
         and not code.co_filename.startswith("<jit cell")
     )
-
-
-def clear_caches() -> None:
-    """Forget every jitted function's compilations."""
-    for cache in tuple(_all_caches):
-        cache.clear("clear_caches()")

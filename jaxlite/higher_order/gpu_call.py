@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from jaxlite.language.primitive import Primitive
 from jaxlite.language.structure import param_key
 from jaxlite.language.trace import Evaluator, to_concrete
 from jaxlite.runtime.array import install_elsewhere
+from jaxlite.settings import config
 
 if TYPE_CHECKING:
     from jaxlite.runtime.cuda import CudaExecutable
@@ -35,14 +36,15 @@ _MAX_OPERATIONS = 4096
 
 
 def device_of(arrays: Sequence[Any], what: str) -> Device | None:
-    """Return the accelerator that arrays are on, None if none of them is on any.
+    """Return the accelerator that arrays are on, or else the default one; None is the CPU.
 
     Raises:
         ValueError: they are on several.
     """
     found: list[Device] = [a.device for a in arrays if type(a) is DeviceArray]
     if not found:
-        return None
+        default = config.frame.default_device
+        return None if default is None or default.platform == "cpu" else default
     if any(d != found[0] for d in found):
         other = next(d for d in found if d != found[0])
         raise ValueError(
@@ -99,6 +101,22 @@ def run_jaxpr(
     return tuple([DeviceArray(o, a, device) for o, a in zip(outs, closed.out_avals, strict=True)])
 
 
+def runner_on(
+    closed: ClosedJaxpr, name: str, consts: Sequence[Any], device: Device
+) -> Callable[[Sequence[Any]], list[DeviceArray]]:
+    """Return what ``run_jaxpr`` does, for many calls with arrays of the same types."""
+    run, avals = executable_on(closed, name, device).run, closed.out_avals
+    moved = [to_device(c, c.aval, device)._data for c in consts]
+
+    def call(args: Sequence[Any]) -> list[DeviceArray]:
+        datas = [
+            a._data if type(a) is DeviceArray else to_device(a, a.aval, device)._data for a in args
+        ]
+        return [DeviceArray(o, a, device) for o, a in zip(run(moved + datas), avals)]
+
+    return call
+
+
 def executable_on(closed: ClosedJaxpr, name: str, device: Device) -> CudaExecutable:
     """Return ``closed`` ready to run on ``device``, made once."""
     result: CudaExecutable = derived(
@@ -130,4 +148,4 @@ class GpuEvaluator(Evaluator):
 
 install_elsewhere(GpuEvaluator())
 
-__all__ = ["adopt", "device_of", "executable_on", "run_jaxpr", "to_device"]
+__all__ = ["adopt", "device_of", "executable_on", "run_jaxpr", "runner_on", "to_device"]

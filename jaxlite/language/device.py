@@ -18,6 +18,9 @@ class Device:
         """What the device is called."""
         return self.kind or self.platform
 
+    def __hash__(self) -> int:
+        return self.id  # cheap: part of the key of every cached call
+
     def __repr__(self) -> str:
         return f"{'Cpu' if self.platform == 'cpu' else 'Cuda'}Device(id={self.id})"
 

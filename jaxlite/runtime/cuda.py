@@ -225,7 +225,11 @@ class CudaExecutable:
         self.program, self.device = program, device
         self.buffers: dict[str, Buffer] = {b.name: b for b in program.buffers}
         self.kernels: dict[Kernel, CudaKernel] = {k.kernel: k for k in kernels}
+        self.cupy = array_module()
         self.consts = tuple([self._constant(c) for c in consts])
+        buffers = program.buffers
+        self.outputs = [(b.name, b.shape, storage(b.dtype)) for b in buffers if b.kind == "output"]
+        self.temps = [(b.name, b.offset_bytes) for b in buffers if b.kind == "temp"]
         self.actions = [self._action(step) for step in program.steps]
 
     def _constant(self, value: Any) -> Any:
@@ -247,35 +251,33 @@ class CudaExecutable:
             AllocationError: the GPU's memory is full.
             JaxRuntimeError: a launch failed.
         """
-        with array_module().cuda.Device(self.device):
-            names = dict(zip(self.program.inputs, (*datas, *self.consts), strict=True))
-            self._allocate(names)
+        cupy = self.cupy
+        with cupy.cuda.Device(self.device):
+            arrays = dict(zip(self.program.inputs, (*datas, *self.consts), strict=True))
+            memory = {name: array.data for name, array in arrays.items()}
+            try:
+                self._take_memory(arrays, memory)
+            except cupy.cuda.memory.OutOfMemoryError:
+                # What the pool keeps for later may be enough.
+                cupy.get_default_memory_pool().free_all_blocks()
+                try:
+                    self._take_memory(arrays, memory)
+                except cupy.cuda.memory.OutOfMemoryError as error:
+                    raise self._out_of_memory(error) from None
             counters: Counters = {}
             for action in self.actions:
-                action(names, counters)
-            return tuple([names[n] for n in self.program.outputs])
+                action(memory, counters)
+            return tuple([arrays[n] for n in self.program.outputs])
 
-    def _allocate(self, arrays: dict[str, Any]) -> None:
-        cupy = array_module()
-        try:
-            self._take_memory(arrays)
-        except cupy.cuda.memory.OutOfMemoryError:
-            # What the pool keeps for later may be enough.
-            cupy.get_default_memory_pool().free_all_blocks()
-            try:
-                self._take_memory(arrays)
-            except cupy.cuda.memory.OutOfMemoryError as error:
-                raise self._out_of_memory(error) from None
-
-    def _take_memory(self, arrays: dict[str, Any]) -> None:
-        cupy = array_module()
-        workspace = cupy.empty(self.program.workspace_bytes, np.uint8)
-        for b in self.program.buffers:
-            if b.kind == "output":
-                arrays[b.name] = cupy.empty(b.shape, storage(b.dtype))
-            elif b.kind == "temp":
-                memory = workspace.data + b.offset_bytes
-                arrays[b.name] = cupy.ndarray(b.shape, storage(b.dtype), memptr=memory)
+    def _take_memory(self, arrays: dict[str, Any], memory: dict[str, Any]) -> None:
+        empty = self.cupy.empty
+        for name, shape, dtype in self.outputs:
+            arrays[name] = array = empty(shape, dtype)
+            memory[name] = array.data
+        if self.temps:
+            workspace = empty(self.program.workspace_bytes, np.uint8).data
+            for name, offset in self.temps:
+                memory[name] = workspace + offset
 
     def _out_of_memory(self, error: Exception) -> AllocationError:
         outputs = [b for b in self.program.buffers if b.kind == "output"]
@@ -318,34 +320,41 @@ class CudaExecutable:
     def _launch(self, kernel: CudaKernel, args: Sequence[View]) -> Action:
         places = [self._place(v) for v in args]
         modules = modules_of(self.device)
-        functions: list[Any] = []
+        launches: list[tuple[Any, tuple[int], tuple[int]]] = []
+        is_fixed = not any(p.counters for p in places)
+        starts = [(p.buffer, p.start({})) for p in places] if is_fixed else []
 
-        def run(arrays: dict[str, Any], counters: Counters) -> None:
-            if not functions:  # compiled at the first run, not while the plan is made
-                functions.extend(modules.function(kernel, x.entry) for x in kernel.launches)
-            pointers = [np.uint64(arrays[p.buffer].data.ptr + p.start(counters)) for p in places]
+        def run(memory: dict[str, Any], counters: Counters) -> None:
+            if not launches:  # compiled at the first run, not while the plan is made
+                launches.extend(
+                    (modules.function(kernel, x.entry), (x.blocks,), (x.threads,))
+                    for x in kernel.launches
+                )
+            at = starts if is_fixed else [(p.buffer, p.start(counters)) for p in places]
+            pointers = [np.uint64(memory[buffer].ptr + start) for buffer, start in at]
             if kernel.scratch_bytes:
-                scratch = array_module().empty(kernel.scratch_bytes, np.uint8)
+                scratch = self.cupy.empty(kernel.scratch_bytes, np.uint8)
                 pointers.append(np.uint64(scratch.data.ptr))
+            arguments = tuple(pointers)
             try:
-                for function, x in zip(functions, kernel.launches, strict=True):
-                    function((x.blocks,), (x.threads,), tuple(pointers))
+                for function, blocks, threads in launches:
+                    function(blocks, threads, arguments)
             except Exception as error:
                 raise _failed(kernel, error) from error
 
         return run
 
-    def _array(self, place: _Place, arrays: dict[str, Any], counters: Counters) -> Any:
+    def _array(self, place: _Place, memory: dict[str, Any], counters: Counters) -> Any:
         """Return the part of a buffer as a CuPy array, without a copy."""
-        memory = arrays[place.buffer].data + place.start(counters)
-        return array_module().ndarray(place.shape, place.dtype, memptr=memory)
+        start = memory[place.buffer] + place.start(counters)
+        return self.cupy.ndarray(place.shape, place.dtype, memptr=start)
 
     def _copy(self, src: View, dst: View) -> Action:
         source, target = self._place(src), self._place(dst)
 
-        def run(arrays: dict[str, Any], counters: Counters) -> None:
-            whole = self._array(target, arrays, counters)
-            whole[...] = self._array(source, arrays, counters).reshape(target.shape)
+        def run(memory: dict[str, Any], counters: Counters) -> None:
+            whole = self._array(target, memory, counters)
+            whole[...] = self._array(source, memory, counters).reshape(target.shape)
 
         return run
 
@@ -354,8 +363,8 @@ class CudaExecutable:
         batch, m, n, k = (params[name] for name in ("batch", "m", "n", "k"))
         is_bfloat16 = self.buffers[ins[0].buffer].dtype.name == "bfloat16"
 
-        def run(arrays: dict[str, Any], counters: Counters) -> None:
-            a, b, c = (self._array(p, arrays, counters) for p in (left, right, target))
+        def run(memory: dict[str, Any], counters: Counters) -> None:
+            a, b, c = (self._array(p, memory, counters) for p in (left, right, target))
             if is_bfloat16:
                 _product_on_host(a, b, c, params)
                 return
@@ -373,16 +382,16 @@ class CudaExecutable:
         in_dtypes = [self.buffers[v.buffer].dtype for v in step.ins]
         params = dict(step.params)
 
-        def run(arrays: dict[str, Any], counters: Counters) -> None:
+        def run(memory: dict[str, Any], counters: Counters) -> None:
             operands = [
-                self._array(p, arrays, counters).get().view(d)
+                self._array(p, memory, counters).get().view(d)
                 for p, d in zip(ins, in_dtypes, strict=True)
             ]
             found = step.primitive.impl(np, *operands, **params)
             results = found if type(found) is tuple else (found,)
             for place, result in zip(outs, results, strict=True):
                 host = np.asarray(result, order="C").view(place.dtype).reshape(place.shape)
-                self._array(place, arrays, counters).set(host)
+                self._array(place, memory, counters).set(host)
 
         return run
 
@@ -390,11 +399,11 @@ class CudaExecutable:
         actions = [self._action(s) for s in body]
         turns = range(trip)[::-1] if reverse else range(trip)
 
-        def run(arrays: dict[str, Any], counters: Counters) -> None:
+        def run(memory: dict[str, Any], counters: Counters) -> None:
             for i in turns:
                 counters[counter] = i
                 for action in actions:
-                    action(arrays, counters)
+                    action(memory, counters)
 
         return run
 
@@ -402,14 +411,14 @@ class CudaExecutable:
         place = self._place(flag)
         test, turn = [self._action(s) for s in cond], [self._action(s) for s in body]
 
-        def run(arrays: dict[str, Any], counters: Counters) -> None:
+        def run(memory: dict[str, Any], counters: Counters) -> None:
             while True:
                 for action in test:
-                    action(arrays, counters)
-                if not self._array(place, arrays, counters).get().item():
+                    action(memory, counters)
+                if not self._array(place, memory, counters).get().item():
                     return
                 for action in turn:
-                    action(arrays, counters)
+                    action(memory, counters)
 
         return run
 
@@ -417,9 +426,9 @@ class CudaExecutable:
         place = self._place(index)
         choices = [[self._action(s) for s in branch] for branch in branches]
 
-        def run(arrays: dict[str, Any], counters: Counters) -> None:
-            for action in choices[self._array(place, arrays, counters).get().item()]:
-                action(arrays, counters)
+        def run(memory: dict[str, Any], counters: Counters) -> None:
+            for action in choices[self._array(place, memory, counters).get().item()]:
+                action(memory, counters)
 
         return run
 

@@ -227,3 +227,25 @@ def test_pickles_and_copies(gpu: Any) -> None:
     assert jax.block_until_ready(x) is x
     assert (x.device, x.platform(), f"{x[0, 1]:.2f}") == (gpu, "gpu", "1.00")
     assert x.to_device(jax.devices("cpu")[0]).devices() == set(jax.devices("cpu"))
+
+
+def test_default_device(gpu: Any) -> None:
+    f = jax.jit(lambda x: x + 1)
+    assert f(X).devices() == set(jax.devices("cpu"))
+    with jax.default_device(gpu):
+        assert f(X).devices() == jax.device_put(X).devices() == {gpu}
+        assert f(jnp.asarray(X)).devices() == {gpu}
+    assert f(X).devices() == set(jax.devices("cpu"))
+
+
+def test_cached_calls_mix_host_and_gpu_arguments(gpu: Any) -> None:
+    w = jnp.ones(4)
+    f = jax.jit(lambda x, y: {"a": x * y + w, "b": y})
+    x = jax.device_put(X, gpu)
+    for _ in range(5):
+        for a, b in ((x, w), (jnp.asarray(X), w), (x, x[0])):
+            out = f(a, b)
+            np.testing.assert_array_equal(out["a"], X * np.asarray(b) + 1)
+            expected = {gpu} if a is x else set(jax.devices("cpu"))
+            assert out["a"].devices() == out["b"].devices() == expected
+    assert f.n_traces == 1
