@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-import threading
 import math
+import threading
 import time
 import weakref
 from collections.abc import Callable
