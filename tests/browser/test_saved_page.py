@@ -287,3 +287,47 @@ def test_without_scripts_the_picture_and_its_text_are_there(
     image = page.locator("img")
     assert image.bounding_box()["width"] > 300
     assert page.locator("summary").is_visible()
+
+
+def test_two_traces_are_compared(
+    tmp_path: Path, open_page: Callable[..., Any], shot: Callable[..., None]
+) -> None:
+    f, types = programs.ARGUMENTS["layer"]
+    first = programs.timeless(f, *types)
+    second = programs.timeless(lambda x, w1, b1, w2, t: f(x * 2.0, w1, b1, w2, t), *types)
+    second.prefix = "w"
+    path = tmp_path / "two.html"
+    payloads = [second.payload(), first.payload()]
+    path.write_text(page_of(payloads, "two", first.svg(), first.text()), encoding="utf-8")
+    page = open_page(path.as_uri())
+    page.locator(".jxl").focus()
+    press(page, "d")
+    assert said(page) == "1 added, 0 removed"
+    assert "+ mul 2" in page.get_by_role("group", name="differences").inner_text()
+    shot(page.locator(".jxl"), "page-compared")
+    press(page, "d")
+    assert said(page) == "no comparison"
+    assert page.locator(".jxl-ring").count() == 0
+
+
+def test_tab_leaves_the_view(page: Any) -> None:
+    page.locator(".jxl").focus()
+    for _ in range(30):
+        press(page, "Tab")
+        if page.evaluate("document.activeElement.closest('.jxl') === null"):
+            return
+    raise AssertionError("the focus is caught in the view")
+
+
+def test_tall_pictures_scroll_and_keep_their_details_in_sight(
+    layer: str, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(layer, viewport={"width": 1200, "height": 500})
+    page.get_by_role("tab", name="Gradient").click()
+    canvas = page.locator(".jxl-canvas")
+    assert canvas.bounding_box()["height"] <= 480
+    page.locator(".jxl").focus()
+    press(page, "Home", *["ArrowDown"] * 6, "Enter")
+    assert canvas.evaluate("e => e.scrollTop") > 0
+    box, seen = page.locator(".jxl-ring").bounding_box(), canvas.bounding_box()
+    assert seen["y"] <= box["y"] <= seen["y"] + seen["height"]

@@ -9,6 +9,7 @@ const KEYS = [
   ["/", "find: name, op, shape, or :3 for line 3"],
   ["n  N", "next, previous match"],
   ["p", "pin, to compare with others"],
+  ["d", "compare with another view of the same kind"],
   ["c", "copy code or details"],
   ["0  +  -", "fit, larger, smaller (also Ctrl and wheel)"],
   ["e", "export the picture as SVG"],
@@ -86,6 +87,9 @@ class Pane {
     }
     this.pins = new Set();
     this.hidden = new Set();
+    this.added = new Set();
+    this.removed = [];
+    this.other = null;
     this.matches = [];
     this.form = 0;
     this.selected = null;
@@ -274,12 +278,13 @@ class Pane {
   reveal(node) {
     if (!node.el?.isConnected) return;
     const b = node.el.getBBox();
-    const [x, y, w, hh] = this.box;
+    const [x, y, w, hh] = this.box; // what is seen of the picture when it is enlarged
     const out = b.x < x || b.y < y || b.x + b.width > x + w || b.y + b.height > y + hh;
     if (out) this.zoomTo([b.x + b.width / 2 - w / 2, b.y + b.height / 2 - hh / 2, w, hh]);
     const c = this.canvas;
     const [a, r] = [node.el.getBoundingClientRect(), c.getBoundingClientRect()];
     if (a.left < r.left || a.right > r.right) c.scrollLeft += a.left - r.left - 24;
+    if (a.top < r.top || a.bottom > r.bottom) c.scrollTop += a.top - r.top - r.height / 2;
   }
 
   hover(id) {
@@ -309,23 +314,28 @@ class Pane {
     for (const n of this.nodes.values()) {
       const isSelected = n.id === this.selected;
       n.el?.classList.toggle("jxl-pinned", this.pins.has(n.id));
-      if (n.el && (isSelected || this.pins.has(n.id))) this.ring(n, isSelected);
+      if (this.added.has(n.id)) this.ring(n, ".jxl-new");
+      if (n.el && (isSelected || this.pins.has(n.id))) this.ring(n, isSelected ? "" : ".jxl-pin");
       const chip = this.list?.querySelector(`[data-node="${CSS.escape(n.id)}"]`);
       chip?.setAttribute("aria-pressed", `${isSelected}`);
     }
     this.showStrip();
   }
 
-  ring(node, isSelected) {
-    const ring = document.createElementNS(this.svg.namespaceURI, "rect");
-    ring.setAttribute("class", isSelected ? "jxl-ring" : "jxl-ring jxl-pin");
+  ring(node, kind) {
+    const make = (tag) => document.createElementNS(this.svg.namespaceURI, tag);
+    const [ring, plus] = [make("rect"), make("text")];
+    ring.setAttribute("class", `jxl-ring ${kind.slice(1)}`);
+    plus.setAttribute("class", "jxl-ring jxl-new");
+    plus.textContent = "+";
     const place = () => {
-      const shape = node.el.querySelector("rect,path") || node.el;
-      const b = shape.getBBox();
+      const b = (node.el.querySelector("rect,path") || node.el).getBBox();
       const sizes = { x: b.x - 4, y: b.y - 4, width: b.width + 8, height: b.height + 8, rx: 10 };
       for (const [k, v] of Object.entries(sizes)) ring.setAttribute(k, v);
+      plus.setAttribute("x", b.x - 16);
+      plus.setAttribute("y", b.y + 8);
     };
-    this.svg.append(ring);
+    this.svg.append(ring, ...(kind === ".jxl-new" ? [plus] : []));
     if (this.svg.isConnected) place();
     else requestAnimationFrame(place);
   }
@@ -376,6 +386,33 @@ class Pane {
     this.app.say(`${this.nodes.get(id).label} ${this.pins.has(id) ? "pinned" : "no longer pinned"}`);
   }
 
+  // --- comparing ---
+
+  // Mark what `other` (a pane of the same kind) has not; tell what only `other` has. Null ends it.
+  compare(other) {
+    const keys = (pane) => pane.order.map((id) => {
+      const n = pane.nodes.get(id);
+      return [id, [pane.data.lanes?.[n.lane]?.text ?? n.kind, n.label, n.type].join("  ")];
+    });
+    const without = (mine, theirs) => {
+      const left = theirs.map(([, key]) => key);
+      return mine.filter(([, key]) => !left.includes(key) || !left.splice(left.indexOf(key), 1));
+    };
+    this.other = other;
+    const [own, others] = other ? [keys(this), keys(other)] : [[], []];
+    this.added = new Set(without(own, others).map(([id]) => id));
+    this.removed = without(others, own).map(([, key]) => `\u2212 ${key}`);
+    this.show();
+    this.app.say(other ? `${this.added.size} added, ${this.removed.length} removed` : "no comparison");
+  }
+
+  differences() {
+    const names = [...this.added].map((id) => `+ ${this.nodes.get(id).label}  ${this.nodes.get(id).type}`);
+    return h("div.jxl-fields", { role: "group", "aria-label": "differences" },
+      this.field({ title: "added, only here", code: names.length ? names : ["nothing"] }),
+      this.field({ title: "removed, only in the other view", code: this.removed.length ? this.removed : ["nothing"] }));
+  }
+
   // --- finding ---
 
   find(query) {
@@ -408,6 +445,7 @@ class Pane {
     const isSplit = this.main.classList.contains("jxl-split");
     if (isSplit) this.side.replaceChildren(...(source ? [source] : []));
     for (const id of pins) rows.push(this.pinned(id));
+    if (this.other) rows.push(this.differences());
     const quiet = rows.length || !this.below ? [] : [this.below];
     this.strip.replaceChildren(...rows, ...(source && !isSplit ? [source] : []), ...quiet);
   }
@@ -572,7 +610,7 @@ class App {
     const tab = (text, isOn, act) =>
       h("button.jxl-tab", { type: "button", role: "tab", "aria-selected": `${isOn}`, tabindex: isOn ? 0 : -1, onclick: act }, text);
     this.tabs = h("div.jxl-tabs", { role: "tablist", "aria-label": "views" },
-      this.views.map((v, k) => tab(v.tab, k === this.at && !this.isText, () => this.toTab(k, false))),
+      this.views.map((v, k) => tab(this.tabName(v), k === this.at && !this.isText, () => this.toTab(k, false))),
       tab("Text", this.isText, () => this.toTab(this.at, true)));
     this.tabs.addEventListener("keydown", (e) => this.onTabKey(e, this.tabs));
     this.input = h("input.jxl-find", { type: "search", placeholder: "name, op, shape, :line", "aria-label": "find in the picture", "data-lm-suppress-shortcuts": "true", spellcheck: "false" });
@@ -598,6 +636,11 @@ class App {
     this.root.replaceChildren(head, body, this.help, this.live);
     this.layOut();
     if (!this.isText) this.pane.show();
+  }
+
+  tabName(view) {
+    const same = this.views.filter((v) => v.tab === view.tab);
+    return same.length > 1 ? `${view.tab} ${view.data.function ?? ""} ${same.indexOf(view) + 1}` : view.tab;
   }
 
   toTab(k, isText) {
@@ -696,6 +739,7 @@ class App {
       "/": () => this.startFind(),
       Enter: () => (pane.selected === null ? pane.move(1, 0) : ((pane.isOpen = !pane.isOpen), pane.select(pane.selected))),
       p: () => pane.pin(),
+      d: () => this.compare(),
       n: () => pane.nextMatch(1),
       N: () => pane.nextMatch(-1),
       0: () => pane.zoomTo(pane.home),
@@ -705,6 +749,16 @@ class App {
       Home: () => pane.select(pane.order[0] ?? null),
       End: () => pane.select(pane.order.at(-1) ?? null),
     }[key];
+  }
+
+  // Compare with the next view of the same kind, or stop.
+  compare() {
+    const { views, at, pane } = this;
+    const turned = views.map((_, k) => (at + 1 + k) % views.length);
+    const next = turned.find((k) => k !== at && views[k].tab === views[at].tab);
+    if (next === undefined) return this.say("no other view of this kind");
+    this.panes[next] ||= new Pane(this, views[next]);
+    return pane.compare(pane.other ? null : this.panes[next]);
   }
 
   escape() {

@@ -125,12 +125,13 @@ class View:
             "text": self.text(),
         }
 
-    def explore(self) -> None:
+    def explore(self, *others: View) -> None:
         """Display the static picture, then the widget, which hides the picture while it lives.
 
+        ``others`` become tabs of the same widget; ``d`` there compares two views of the same kind.
         Without a front end, or in a terminal, the text is displayed.
         """
-        importlib.import_module("jaxlite_ipython.views.explorer").explore([self])
+        importlib.import_module("jaxlite_ipython.views.explorer").explore([self, *others])
 
     def json(self) -> str:
         """Return the facts as JSON."""

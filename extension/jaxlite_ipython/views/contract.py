@@ -41,7 +41,7 @@ from typing import Any, TypedDict
 __all__ = ["Field", "Form", "Source", "problems"]
 
 #: Keys that the widget takes for itself; filters and actions use others.
-RESERVED_KEYS = frozenset("/?0+-pce")
+RESERVED_KEYS = frozenset("/?0+-pdce")
 
 
 class Field(TypedDict, total=False):
