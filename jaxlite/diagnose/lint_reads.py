@@ -22,6 +22,9 @@ from jaxlite.language.array import Array
 
 __all__ = ["LintMessage", "messages"]
 
+#: Arrays of at least this size are told with it: compiled code holds them as constants.
+_LARGE_BYTES = 64 * 1024
+
 #: Objects with state of their own that a random or plotting library made are judged elsewhere.
 _LIBRARY = ("jaxlite", "numpy", "matplotlib", "builtins")
 
@@ -87,8 +90,9 @@ def _global(
             text = f"{who} reads {path}. Pass {name} as an argument."
             yield LintMessage("JL104", jitted.name, path, at, text)
     elif mutation is None:
+        kind = _short(value) if isinstance(value, np.ndarray) else type_text(value)
         text = (
-            f"{who} reads mutable global {name} ({type_text(value)}{where}). Changes after the "
+            f"{who} reads mutable global {name} ({kind}{where}). Changes after the "
             f"first call may not be seen. Pass {name}, or freeze it."
         )
         yield LintMessage("JL102", jitted.name, name, line, text)
@@ -188,4 +192,9 @@ def _better(jitted: Body, body: Body, name: str) -> str:
 
 
 def _short(value: Any) -> str:
-    return type_text(value) if isinstance(value, Array | np.ndarray) else repr(value)
+    """Return a number as it is, an array as its type, with its size if that is worth a word."""
+    if not isinstance(value, Array | np.ndarray):
+        return repr(value)
+    size = int(getattr(value, "nbytes", 0))
+    large = f", {size / 1024:,.1f} KiB" if size >= _LARGE_BYTES else ""
+    return f"{type_text(value)}{large}"

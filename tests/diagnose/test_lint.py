@@ -88,6 +88,14 @@ def test_text_names_type_cell_and_a_better_form() -> None:
     )
 
 
+def test_large_arrays_are_told_with_their_size() -> None:
+    source = "@jax.jit\ndef f(x):\n    return x * big + x * bigger"
+    names = {"big": jnp.ones((128, 128)), "bigger": np.ones((128, 128))}
+    texts = [m.text for m in lint_cell(source, names, CellHistory())]
+    assert texts[0].startswith("f reads global big (f32[128,128], 64.0 KiB). Better: f(x, big)")
+    assert "bigger (ndarray float64[128,128], 128.0 KiB)" in texts[1]
+
+
 def test_capitals_assigned_twice_are_no_constant() -> None:
     history = CellHistory()
     history.record("RATE = 1.0", 1, "a")

@@ -16,7 +16,7 @@ from jaxlite import tree_util
 from jaxlite.diagnose.stepping import MAX_STEPS, Held, Recording, Step, record
 from jaxlite_ipython.views.base import MAX_BUNDLE_BYTES, View
 from jaxlite_ipython.views.canvas import Canvas, Pen, text_width
-from jaxlite_ipython.views.palette import BLUE, DIM, GREEN, INK, LANE, LINE, PURPLE
+from jaxlite_ipython.views.palette import BLUE, DIM, GREEN, INK, LANE, LINE, PAPER, PURPLE
 from jaxlite_ipython.views.step_values import (
     Sweep,
     batched,
@@ -244,12 +244,17 @@ class StepView(View):
     def _fold(self, step: Step) -> str:
         count = len([e for e in step.eqns if id(e) in self.numbers])
         mark = f" +{count} op{'' if count == 1 else 's'}" if count else ""
+        head = escape(f"{step.number:>3}  {self._head(step)}")
         summary_text = (
-            f"<summary><code>{escape(f'{step.number:>3}  {self._head(step)}')}</code>"
+            f'<summary><code style="white-space:pre">{head}</code>'
             f" <b>{mark}</b> <i>{escape(step.caption)}</i></summary>"
         )
         shown = [h for h in step.names if self._detail > 0 or (h.is_new and not self._detail)]
         names = "".join(map(self._name_html, shown))
+        if names:
+            more = {"grad": ["tangent"], "vmap": ["batch"]}.get(self.mode, [])
+            titles = "".join(f"<th>{t}</th>" for t in ("name", "type", "value", *more))
+            names = f"<tr>{titles}</tr>{names}"
         ops = "".join(
             f"<li><code>[{self.numbers[id(e)]}] {escape(self.operation(e))}</code></li>"
             for e in step.eqns
@@ -260,7 +265,7 @@ class StepView(View):
 
     def _name_html(self, held: Held) -> str:
         data = self._name_data(held)
-        has_picture = held.atom is not None and self._detail == 2
+        has_picture = held.atom is not None and held.is_new and self._detail == 2
         value = self.recording.value(held.atom) if has_picture else None
         cells = [f"<b>{escape(held.name)}</b>" if held.is_new else escape(held.name)]
         cells += [f"<code>{escape(held.type)}</code>", _picture(value) + escape(data["value"])]
@@ -308,8 +313,7 @@ class StepView(View):
         for k, step in enumerate(steps):
             y = 48 + 26 * k
             canvas.open_group(f"{self.prefix}-step{step.number}", "jxl-step", step.caption)
-            if k % 2 == 0:
-                canvas.rect(10, y, width, 26, Pen(fill=LANE))
+            canvas.rect(10, y, width, 26, Pen(fill=PAPER if k % 2 else LANE))
             canvas.text((16, y + 18), str(step.number), 11, fill=DIM)
             canvas.text((44, y + 18), heads[k][:100], 13, fill=INK, mono=True)
             colour = GREEN if step.eqns else PURPLE if "decided" in step.caption else BLUE
