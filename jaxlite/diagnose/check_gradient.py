@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from jaxlite.language.array import asarray_eager
+from jaxlite.language.dtypes import KeyDType
 from jaxlite.settings import enable_x64
 
-__all__ = ["GradientCheck", "check_gradient"]
+__all__ = ["GradientCheck", "check_gradient", "other_value"]
 
 #: Elements of one argument that are checked.
 MAX_ELEMENTS = 128
@@ -76,10 +78,29 @@ def check_gradient(
     return checks
 
 
+def other_value(
+    function: Callable[[Sequence[Any]], Any], leaves: Sequence[Any], value: float
+) -> float | None:
+    """Return the function's value in float64 if it is not ``value``, so that no check makes sense.
+
+    Random numbers of the default dtype are others in float64.
+
+    >>> other_value(lambda v: v[0] * 2.0, [np.float32(1.5)], 3.0) is None
+    True
+    """
+    with enable_x64(True):
+        found = float(np.asarray(function([_widened(x) for x in leaves])))
+    is_same = np.allclose(found, value, rtol=2e-2, atol=1e-3, equal_nan=True)
+    return None if is_same else found
+
+
 def _widened(leaf: Any) -> Any:
-    data = np.asarray(leaf)
+    array = asarray_eager(leaf)
+    if isinstance(array.aval.dtype, KeyDType):
+        return leaf
+    data = np.asarray(array)
     is_float = data.dtype.kind == "f" or data.dtype.name in ("bfloat16", "float16")
-    return data.astype(np.float64) if is_float else leaf
+    return asarray_eager(data.astype(np.float64)) if is_float else leaf
 
 
 def _check_one(
@@ -122,7 +143,8 @@ def _check_one(
 def _call(
     function: Callable[[Sequence[Any]], Any], leaves: Sequence[Any], number: int, moved: Any
 ) -> float:
-    return float(np.asarray(function([moved if k == number else x for k, x in enumerate(leaves)])))
+    given = [asarray_eager(moved) if k == number else x for k, x in enumerate(leaves)]
+    return float(np.asarray(function(given)))
 
 
 def _places(gradient: np.ndarray[Any, Any]) -> list[int]:

@@ -15,6 +15,7 @@ forward pass are the saved values.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,9 @@ from jaxlite.transforms.stage_out import JaxprTracer, StagingTrace, stage_out
 
 __all__ = ["GradientTrace", "SavedValue", "Step", "trace_gradient"]
 
+#: Equations up to which it is said what computing a saved value again takes.
+MAX_RECOMPUTE = 200
+
 
 @dataclass(slots=True, eq=False)
 class SavedValue:
@@ -37,11 +41,13 @@ class SavedValue:
 
     ``var`` is of ``primal``, ``backward_var`` of ``backward``; ``recompute`` are the equations of
     ``primal`` that would make it again from what else is kept; empty for an argument or constant.
+    If there are more than ``MAX_RECOMPUTE`` the last ones are listed and ``is_whole`` is False.
     """
 
     var: Var
     backward_var: Var
     recompute: tuple[int, ...] = ()
+    is_whole: bool = True
 
     @property
     def n_bytes(self) -> int:
@@ -192,8 +198,8 @@ class _Forward:
         primal, tangent = trace.unbox(value)
         if isinstance(primal, JaxprTracer) and isinstance(primal.atom, Var):
             self.forward_of.setdefault(primal.atom, var)
-        if type(tangent) is Zero:
-            return False
+        if not isinstance(tangent, JaxprTracer):
+            return False  # a symbolic zero, or zeros that a rule made
         if isinstance(tangent.atom, Var):
             self.tangent_of.setdefault(tangent.atom, var)
         return True
@@ -297,7 +303,7 @@ class _Backward:
         kept = {s.var for s in saved}
         made = {v: k for k, e in enumerate(primal.eqns) for v in e.outvars}
         for value in saved:
-            value.recompute = _ancestors(value.var, primal, made, kept - {value.var})
+            value.recompute, value.is_whole = _ancestors(value.var, primal, made, kept)
         return saved, [seed]
 
     # --- who belongs to whom ---
@@ -380,13 +386,13 @@ def _read(env: dict[Var, Any], atom: Any) -> Any:
 
 def _ancestors(
     var: Var, primal: ClosedJaxpr, made: dict[Var, int], kept: set[Var]
-) -> tuple[int, ...]:
-    """Return the equations that make ``var`` from ``kept`` values, arguments and constants."""
-    wanted, seen = [var], set[int]()
-    while wanted:
-        at = wanted.pop()
-        if at in kept or at not in made or made[at] in seen:
+) -> tuple[tuple[int, ...], bool]:
+    """Return the equations that make ``var`` from other kept values, and whether these are all."""
+    wanted, seen = deque([var]), set[int]()
+    while wanted and len(seen) < MAX_RECOMPUTE:
+        at = wanted.popleft()
+        if (at in kept and at is not var) or at not in made or made[at] in seen:
             continue
         seen.add(made[at])
         wanted += _variables(primal.eqns[made[at]])
-    return tuple(sorted(seen))
+    return tuple(sorted(seen)), not wanted

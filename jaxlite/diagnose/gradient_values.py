@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxlite.diagnose.gradient import GradientTrace
 from jaxlite.language.array import ArrayImpl, asarray_eager
+from jaxlite.language.dtypes import KeyDType
 from jaxlite.language.jaxpr import ClosedJaxpr, Literal, Var
 
 __all__ = ["GradientValues", "measure_gradient"]
@@ -90,7 +91,7 @@ def _run(
 
 def _look(var: Var, value: Any, values: GradientValues, *, is_backward: bool) -> None:
     """Note the norm of a value and whether it has NaN or Inf."""
-    if not isinstance(value, ArrayImpl):
+    if not isinstance(value, ArrayImpl) or isinstance(value.aval.dtype, KeyDType):
         return
     data = np.asarray(value)
     if data.dtype.kind not in "fcV" or not data.size:

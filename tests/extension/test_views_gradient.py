@@ -205,6 +205,35 @@ def test_badges_of_finite_differences() -> None:
     assert "(4.2, expected 4)" in bad.text()
 
 
+def test_check_says_when_float64_is_another_function() -> None:
+    def noisy(key: Any, x: Any) -> Any:
+        return jnp.sum(jax.random.normal(key, (3,)) * x)
+
+    view = view_of(noisy, jax.random.key(0), VECTOR, check_grad=True)
+    assert facts(view)["x"]["check"] == ""
+    assert "not checked: the value is" in view.text()
+    assert facts(view)["key"]["no_gradient"] == "key<fry> is no float"
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: jnp.linalg.slogdet(jnp.outer(x, x) + 2 * jnp.eye(3))[1],
+        lambda x: jnp.sum(jnp.linalg.solve(jnp.outer(x, x) + 2 * jnp.eye(3), x)),
+        lambda x: jnp.sum(x.at[0].set(5.0).at[1].add(x[2])),
+        lambda x: jnp.sum(jnp.abs(jnp.fft.fft(x))),
+        lambda x: lax.switch(1, [jnp.sum, jnp.prod], x),
+        lambda x: jnp.sum(lax.map(lambda v: lax.fori_loop(0, 2, lambda i, u: u * 2, v), x)),
+        lambda x: jnp.median(x) * jnp.sort(x)[0],
+        lambda x: jnp.sum(jnp.tanh(x.astype(jnp.bfloat16))).astype(jnp.float32),
+    ],
+)
+def test_many_kinds_of_functions(f: Any) -> None:
+    view = view_of(f, VECTOR, check_grad=True)
+    assert facts(view)["x"]["check"].startswith("✓") or "bfloat16" in view.text()
+    json.dumps(view.payload())
+
+
 def test_types_alone_and_functions_with_effects_are_not_run() -> None:
     calls: list[Any] = []
 
@@ -273,7 +302,7 @@ def test_large_functions_are_collapsed_in_time() -> None:
     view = view_of(deep, x, x * 0.1)
     assert view.level == 1
     assert "1,001 ops forward" in view.title
-    assert len(view.svg()) < 150_000
+    assert len(view.svg()) + len(view.text()) < 150_000
     # The budget is 2 s; machines that run tests are slower and busy.
     assert time.perf_counter() - start < 6
     sides = {n.side for n in view.graph.ops}

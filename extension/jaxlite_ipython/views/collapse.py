@@ -26,6 +26,8 @@ MAX_LANES = 40
 #: Parts into which the lines of a very long program are joined.
 MAX_PARTS = 24
 MAX_ENDS = 14
+#: Rules that the box of a line tells.
+MAX_DETAILS = 6
 
 
 def collapse(graph: OpGraph, level: int) -> OpGraph:
@@ -225,7 +227,9 @@ def _line_box(group: list[Node], lane: Lane, label: str, shared: set[int]) -> No
     box.alert = next((n.alert for n in group if n.alert), "")
     gauges = [n.gauge for n in group if n.gauge is not None]
     box.gauge = max(gauges, key=lambda g: g[0]) if gauges else None
-    box.detail = "; ".join(n.detail for n in group if n.side and n.detail)
+    details = list(dict.fromkeys(n.detail for n in group if n.side and n.detail))
+    more = [f"{len(details) - MAX_DETAILS} more"] if len(details) > MAX_DETAILS else []
+    box.detail = "; ".join([*details[:MAX_DETAILS], *more])
     if {n.family for n in group} <= {"saved", "kept argument"}:
         box.n_bytes = sum(n.n_bytes for n in group)
         box.family = "saved" if any(n.family == "saved" for n in group) else "kept argument"

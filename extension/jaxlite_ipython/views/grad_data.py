@@ -38,6 +38,8 @@ class SavedFact:
     is_given: bool
     recompute_flops: float
     n_recompute: int
+    #: Whether it takes no more than that.
+    is_whole: bool = True
     read_by: list[Node] = field(default_factory=list)
 
 
@@ -107,11 +109,14 @@ class _Builder:
         for k, box in enumerate(dict.fromkeys(self.node_of)):
             if box is not None:
                 box.pair = f"p{k + 1}"
+        self.primal_flops = [flops_of(e) for e in trace.primal.eqns]
         self.made_by: dict[Any, Node] = {}
         self.tags: dict[Any, Node] = {}
         self.facts: dict[Any, SavedFact] = {}
         self.loop_tags: dict[int, Node] = {}
         self.alerts: list[str] = []
+        #: Logarithms of the smallest and the largest norm.
+        self.scale: tuple[float, float] | None = None
         self.result = subject.result_names[trace.result]
 
     def _nodes_of_equations(self) -> list[Node | None]:
@@ -181,7 +186,7 @@ class _Builder:
         is_given = not saved.recompute
         cause = None if is_given else self.trace.primal_cause[saved.recompute[-1]]
         text, size = self.names.saved(saved.var), float(saved.n_bytes)
-        flops = sum(flops_of(self.trace.primal.eqns[k]) for k in saved.recompute)
+        flops = sum(self.primal_flops[k] for k in saved.recompute)
         fact = SavedFact(
             text,
             saved.var.aval.str_short(),
@@ -190,6 +195,7 @@ class _Builder:
             is_given,
             flops,
             len(saved.recompute),
+            saved.is_whole,
         )
         self.facts[saved.backward_var] = fact
         node = self.loop_tags.get(cause) if cause is not None else None
@@ -286,13 +292,15 @@ class _Builder:
 
     def share(self, norm: float) -> float:
         """Return the length of the bar of a norm, on a logarithmic scale over all norms."""
-        assert self.values is not None
-        every = [c for s in self.trace.steps for _, c in s.gives]
-        norms = [self.values.norms.get(c, 0.0) for c in every]
-        usable = [n for n in norms if n > 0 and math.isfinite(n)]
-        if not usable or norm <= 0 or not math.isfinite(norm):
+        if norm <= 0 or not math.isfinite(norm):
             return 0.0
-        low, high = math.log10(min(usable)), math.log10(max(usable))
+        if self.scale is None:
+            assert self.values is not None
+            every = [c for s in self.trace.steps for _, c in s.gives]
+            norms = [self.values.norms.get(c, 0.0) for c in every]
+            usable = [n for n in norms if n > 0 and math.isfinite(n)] or [1.0]
+            self.scale = math.log10(min(usable)), math.log10(max(usable))
+        low, high = self.scale
         if high - low < 1e-9:
             return 1.0
         return min(max(0.08 + 0.92 * (math.log10(norm) - low) / (high - low), 0.03), 1.0)

@@ -17,7 +17,7 @@ from jaxlite_ipython.views.column_layout import Column, lay_out_columns
 from jaxlite_ipython.views.contract import Field
 from jaxlite_ipython.views.dot import LIMIT_S
 from jaxlite_ipython.views.grad_data import GradientPicture, SavedFact
-from jaxlite_ipython.views.grad_text import grad_text, input_row, recompute_text
+from jaxlite_ipython.views.grad_text import MAX_SAVED, grad_text, input_row, recompute_text
 from jaxlite_ipython.views.lane_dot import lane_dot
 from jaxlite_ipython.views.lane_picture import Bar, Panel, draw_lanes
 from jaxlite_ipython.views.op_graph import Node
@@ -178,7 +178,7 @@ class GradView(View):
                     "is_argument": s.is_given,
                     "recompute_flops": s.recompute_flops,
                 }
-                for s in picture.saved
+                for s in sorted(picture.saved, key=lambda s: -s.n_bytes)[:MAX_SAVED]
             ],
             "inputs": [
                 {

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jaxlite
-from jaxlite.diagnose.check_gradient import GradientCheck, check_gradient
+from jaxlite.diagnose.check_gradient import GradientCheck, check_gradient, other_value
 from jaxlite.diagnose.gradient import trace_gradient
 from jaxlite.diagnose.gradient_values import GradientValues, measure_gradient
 from jaxlite_ipython.views.grad_data import picture_of
@@ -54,18 +53,26 @@ def grad_graph(
     trace = trace_gradient(subject.traced.jaxpr, result, wanted)
     values: GradientValues | None = None
     checks: dict[int, GradientCheck] = {}
+    other: float | None = None
     has_values = not any(isinstance(x, jaxlite.ShapeDtypeStruct) for x in leaves)
     if has_values and not subject.traced.jaxpr.effects:
         values = measure_gradient(trace, leaves)
         if check_grad:
-            run = inspect.unwrap(subject.jitted)
+            run = getattr(subject.jitted, "__wrapped__", subject.jitted)
 
             def scalar(new: Sequence[Any]) -> Any:
                 positional, named = rebuild(new)
                 return jaxlite.tree_util.tree_leaves(run(*positional, **named))[result]
 
-            checks = check_gradient(scalar, leaves, values.gradients)
-    return GradView(subject, picture_of(subject, trace, values, checks))
+            other = other_value(scalar, leaves, float(values.value))
+            if other is None:
+                checks = check_gradient(scalar, leaves, values.gradients)
+    picture = picture_of(subject, trace, values, checks)
+    if values is not None and other is not None:
+        picture.alerts.append(
+            f"not checked: the value is {other:.4g} in float64, not {float(values.value):.4g}"
+        )
+    return GradView(subject, picture)
 
 
 def _wanted(argnums: int | Sequence[int], owners: Sequence[int | str], n_args: int) -> list[bool]:

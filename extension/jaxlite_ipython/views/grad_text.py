@@ -12,7 +12,10 @@ from jaxlite_ipython.views.words import bytes_text, columns, count, flops_text
 if TYPE_CHECKING:
     from jaxlite_ipython.views.grad_graph import GradView
 
-__all__ = ["grad_text", "input_row", "recompute_text"]
+__all__ = ["MAX_SAVED", "grad_text", "input_row", "recompute_text"]
+
+#: Saved values that are listed, largest first.
+MAX_SAVED = 60
 
 
 def grad_text(view: GradView) -> str:
@@ -65,10 +68,11 @@ def _checked(fact: InputFact) -> str:
 
 def recompute_text(saved: SavedFact) -> str:
     """Return what computing a saved value again would spare and cost."""
-    return (
-        f"\N{MINUS SIGN}{bytes_text(saved.n_bytes)}, +{flops_text(saved.recompute_flops)} "
-        f"({count(saved.n_recompute, 'op')})"
-    )
+    spared = f"\N{MINUS SIGN}{bytes_text(saved.n_bytes)}"
+    if not saved.is_whole:
+        return f"{spared}, more than {saved.n_recompute} ops"
+    cost = flops_text(saved.recompute_flops)
+    return f"{spared}, +{cost} ({count(saved.n_recompute, 'op')})"
 
 
 def _line_table(view: GradView) -> str:
@@ -131,14 +135,16 @@ def _seed_type(view: GradView) -> str:
 def _saved(view: GradView) -> str:
     total = sum(s.n_bytes for s in view.made) or 1.0
     tags = [n for n in view.graph.ops if n.side == "saved"]
-    rows = []
-    for fact in [*view.made, *(s for s in view.picture.saved if s.is_given)]:
+    facts = [*view.made, *(s for s in view.picture.saved if s.is_given)]
+    rows: list[tuple[str, ...]] = []
+    for fact in facts[:MAX_SAVED]:
         share = "argument" if fact.is_given else f"{100 * fact.n_bytes / total:.0f} %"
         where = fact.lane.where if fact.lane is not None else ""
-        readers = " ".join(n.name for n in fact.read_by)
-        rows.append(
-            (fact.text, fact.type, bytes_text(fact.n_bytes), share, where, f"for {readers}")
-        )
+        readers = " ".join(n.name for n in fact.read_by) if view.level == 0 else ""
+        last = f"for {readers}" if readers else ""
+        rows.append((fact.text, fact.type, bytes_text(fact.n_bytes), share, where, last))
+    if len(facts) > MAX_SAVED:
+        rows.append((f"and {len(facts) - MAX_SAVED:,} more",))
     if not rows:
         return f"saved values\n  {view.saved_summary}"
     notes = [f"  {n.name} {times_label(n)} {n.type} {n.alert}".rstrip() for n in tags]
