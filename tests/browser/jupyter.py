@@ -28,6 +28,8 @@ _SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
 }
+#: With these JupyterLab stores widgets in the notebook, which it does not by itself.
+_STATE = {"@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True}}
 _START_LIMIT_S = 60.0
 
 
@@ -67,7 +69,8 @@ def jupyter(kind: str, folder: Path) -> Iterator[Server]:
     """Run JupyterLab ("lab") or Notebook 7 ("notebook") in ``folder``."""
     root = folder / "root"
     root.mkdir(exist_ok=True)
-    for name, value in _SETTINGS.items():
+    settings = _SETTINGS | (_STATE if kind == "lab" else {})
+    for name, value in settings.items():
         file = folder / "settings" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(value))

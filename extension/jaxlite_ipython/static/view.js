@@ -857,7 +857,9 @@ class App {
       for (let k = this.views.length - 1; k >= 0 && at; k--) {
         const image = at.querySelector("img");
         const mark = `${this.views[k].prefix}-title`;
-        if (!(image ? image.src.includes(mark) : at.querySelector(`#${CSS.escape(mark)}`))) break;
+        // A picture carries its name; fold-outs of text (steps) have lost theirs on the way here.
+        const isOurs = image ? image.src.includes(mark) : at.querySelector(`#${CSS.escape(mark)}, details`);
+        if (!isOurs) break;
         at.style.display = "none";
         this.hidden.push(at);
         at = at.previousElementSibling;
