@@ -24,7 +24,8 @@ from jaxlite.api.arguments import (
 from jaxlite.api.carry import check_carry, promote_weak_carry
 from jaxlite.api.control_flow import strengthen
 from jaxlite.api.vmap import vmap
-from jaxlite.diagnose.progress import loop_params
+from jaxlite.diagnose.progress import expect_total, loop_params
+from jaxlite.higher_order.debug_callback import debug_callback_p
 from jaxlite.higher_order.scan import row, scan_p
 from jaxlite.higher_order.while_loop import while_p
 from jaxlite.language import dtypes
@@ -161,6 +162,10 @@ def fori_loop(
         raise ValueError(
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
         )
+
+    expect = expect_total(progress, body_fun)
+    if expect is not None:
+        debug_callback_p.bind_all(lower, upper, callback=expect, ordered=False)
 
     def cond(state: Any) -> Any:
         return ops.lt(state[0], state[1])

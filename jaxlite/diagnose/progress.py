@@ -18,12 +18,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from jaxlite.runtime import loop_progress
 from jaxlite.settings import config
 
-__all__ = ["Line", "Sink", "close_all", "loop_params", "progress", "sinks"]
+__all__ = ["Line", "Sink", "close_all", "expect_total", "loop_params", "progress", "sinks"]
 
 T = TypeVar("T")
 
@@ -292,12 +293,31 @@ def loop_params(progress: bool | str, fun: Callable[..., Any]) -> dict[str, int]
         )
     if progress is False:
         return {}
+    return {"progress": loop_progress.number_of(_label(progress, fun))}
+
+
+def expect_total(progress: bool | str, fun: Callable[..., Any]) -> Expect | None:
+    """Return what a loop with traced bounds calls with them, None without ``progress``."""
+    return Expect(_label(progress, fun)) if progress is not False else None
+
+
+def _label(progress: bool | str, fun: Callable[..., Any]) -> str:
     name = getattr(fun, "__name__", "")
-    label = progress if isinstance(progress, str) else ("" if name == "<lambda>" else name)
-    return {"progress": loop_progress.number_of(label)}
+    return progress if isinstance(progress, str) else ("" if name == "<lambda>" else name)
 
 
 _native: dict[tuple[int, str], Line] = {}
+_totals: dict[tuple[int, str], int] = {}
+
+
+@dataclass(frozen=True)
+class Expect:
+    """Told the bounds of a native loop right before it runs, where only the program knows them."""
+
+    label: str
+
+    def __call__(self, lower: Any, upper: Any) -> None:
+        _totals[threading.get_ident(), self.label] = max(int(upper) - int(lower), 0)
 
 
 def show_native(label: str, done: int, total: int) -> None:
@@ -310,7 +330,7 @@ def show_native(label: str, done: int, total: int) -> None:
             line.done = -1 - done
             line.close()
     elif line is None or not done:
-        _native[key] = Line(label, total)
+        _native[key] = Line(label, total or _totals.pop(key, 0))
     else:
         line.update(done)
 

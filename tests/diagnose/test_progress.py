@@ -133,6 +133,9 @@ def step(i: Any, c: Any) -> Any:
     return jnp.sin(c) * 1.0001 + 0.1 * i
 
 
+X0 = jnp.ones(3)
+
+
 @pytest.fixture
 def calls() -> Iterator[list[tuple[str, int, int]]]:
     found: list[tuple[str, int, int]] = []
@@ -161,6 +164,26 @@ def test_compiled_loops_report_and_compute_the_same_bits(calls: Any) -> None:
     assert ends == [(-1 - n, n), (-1 - n, 0), (-1 - n, n)]
     assert sum(done == 0 for _, done, _ in calls) == 3
     assert all(a < b for a, b in itertools.pairwise(calls) if 0 < a[1] < b[1])
+
+
+def test_total_of_traced_bounds_is_known_when_it_runs(
+    clock: Clock, sink: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    totals = []
+
+    def show(label: str, done: int, total: int) -> None:
+        module.show_native(label, done, total)
+        totals.extend(line.total for line in module._native.values())
+
+    loop_progress.show_with(show)
+    try:
+        loop = jax.jit(lambda a, b, x: lax.fori_loop(a, b, step, x, progress="t"))
+        assert np.array_equal(loop(2, 9, X0), lax.fori_loop(2, 9, step, X0))
+        loop(0, 4, X0)
+    finally:
+        loop_progress.show_with(module.show_native)
+    assert totals[0] == 7
+    assert totals[-1] == 4
 
 
 def test_progress_goes_through_the_transformations(calls: Any) -> None:
