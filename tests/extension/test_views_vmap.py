@@ -172,7 +172,21 @@ def test_large_functions_are_collapsed() -> None:
     programs.svg_tree(view)
 
 
-def test_effects_are_not_run() -> None:
+def test_keys_no_examples_and_functions_of_the_library() -> None:
+    keys = jax.random.split(jax.random.key(0), 4)
+    assert len(view_of(lambda k: jax.random.normal(k, (3,)), 0, keys).example_text()) == 2
+    empty = view_of(lambda x: x * 2, 0, jnp.zeros((0, 3)))
+    assert "there is no example" in empty.text()
+    programs.svg_tree(empty)
+    view = view_of(jax.nn.relu, 0, X)
+    view.act("n")
+    assert view.data()["example"] == 1
+    view.act("b")
+    view.act("b")
+    assert "example 7 of 8" in view.text()
+
+
+def test_names_are_escaped() -> None:
     key = "<i>&" + "k" * 90
     view = view_of(lambda p: jnp.sin(p[key]), 0, {key: X})
     assert "<i>" not in view.svg()

@@ -232,7 +232,7 @@ class _Builder:
     def step(self, step: Step) -> Node:
         """Return the box of a group of backward equations."""
         eqns = [self.trace.backward.eqns[k] for k in step.eqns]
-        main = min(eqns, key=lambda e: (_FIRST.get(family_of(e), 4), -flops_of(e)))
+        main = min(eqns, key=_rank)
         avals = [cotangent.aval for _, cotangent in step.gives] or [main.outvars[0].aval]
         label = "+" if step.kind == "sum" else label_of(main)
         node = Node(
@@ -376,6 +376,12 @@ class _Builder:
                     return self.node_of[k]
         made = self.made_by.get(var)
         return made if made is not None and made.kind == "op" else None
+
+
+def _rank(eqn: Any) -> tuple[bool, int, float]:
+    """Order equations by how much they say about what a group of them does."""
+    is_silent = eqn.primitive.name in ("broadcast_in_dim", "convert_element_type", "reshape")
+    return is_silent, _FIRST.get(family_of(eqn), 4), -flops_of(eqn)
 
 
 def _where(node: Node) -> str:

@@ -16,8 +16,9 @@ __all__ = ["Lane", "find_lanes"]
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)")
 
-#: Functions inside an expression: what their line assigns is not what they return.
-_INLINE = frozenset({"<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
+#: Code inside an expression: what its line assigns is not what it computes. (At the top level of a
+#: module that is the line that asked for the view.)
+_INLINE = frozenset({"<module>", "<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 
 
 @dataclass(slots=True, eq=False)

@@ -58,6 +58,8 @@ class VmapPicture:
     n_batched: int
     n_shared: int
     values: list[ExampleValue]
+    #: Why there are no values.
+    why_not: str = ""
 
 
 def vmap_picture(

@@ -105,6 +105,8 @@ class VmapView(View):
           IndexError: there is no such example.
         """
         number = self.example if example is None else example
+        if not self.picture.values:
+            return []
         if not -self.picture.size <= number < self.picture.size:
             raise IndexError(f"example {number} of {self.picture.size}")
         shared = {True: " (the same for every example)", False: ""}
@@ -113,7 +115,7 @@ class VmapView(View):
     def panels(self) -> list[Panel]:
         """The strip below: what became of the arguments, what changed, one example."""
         picture = self.picture
-        values = self.example_text() if picture.values else ["not run: types were given"]
+        values = self.example_text() or [f"not run: {picture.why_not or 'no values'}"]
         return [
             Panel("arguments", (), tuple(picture.inputs), BLUE),
             Panel(
@@ -168,7 +170,7 @@ class VmapView(View):
 
     def act(self, key: str) -> None:
         """Show the next example, or the one before."""
-        self.example = (self.example + (1 if key == "n" else -1)) % self.picture.size
+        self.example = (self.example + (1 if key == "n" else -1)) % max(self.picture.size, 1)
         self._canvas = None
 
     def dot(self) -> str:
@@ -258,10 +260,17 @@ def vmap_view(
     trace = trace_batching(subject.traced.jaxpr, axes, size)
     arrays = [leaves[k] for k in kept]
     has_values = not any(isinstance(x, jaxlite.ShapeDtypeStruct) for x in arrays)
-    can_run = has_values and not subject.traced.jaxpr.effects
-    values = _run(trace, arrays, axes, subject) if can_run else []
-    view = VmapView(subject, vmap_picture(subject, trace, axes, values), example)
-    view.example_text()  # raises for an example that does not exist
+    why_not = "" if has_values else "types were given"
+    if not size:
+        why_not = "there is no example"
+    elif subject.traced.jaxpr.effects:
+        why_not = "the function has effects"
+    values = [] if why_not else _run(trace, arrays, axes, subject)
+    picture = vmap_picture(subject, trace, axes, values)
+    picture.why_not = why_not
+    view = VmapView(subject, picture, example)
+    if not -size <= example < max(size, 1):
+        raise IndexError(f"example {example} of {size}")
     return view
 
 
@@ -285,6 +294,12 @@ def _owners(args: Sequence[Any], kwargs: dict[str, Any]) -> list[int | str]:
     return owners + [name for name in sorted(kwargs) for _ in leaves(kwargs[name])]
 
 
+def _numbers(value: Any) -> np.ndarray[Any, Any]:
+    """Return an array as numbers: a key as its words."""
+    is_key = jaxlite.dtypes.issubdtype(getattr(value, "dtype", float), jaxlite.dtypes.prng_key)
+    return np.asarray(jaxlite.random.key_data(value) if is_key else value)
+
+
 def _run(
     trace: BatchingTrace, arrays: Sequence[Any], axes: Sequence[int | None], subject: Subject
 ) -> list[ExampleValue]:
@@ -297,16 +312,16 @@ def _run(
     wanted = [(name, v) for name, v in targets.values() if v in trace.image and v not in given_vars]
     outs, found = run_batch(trace, arrays, [v for _, v in wanted])
     given = [
-        ExampleValue(name, np.asarray(x), axis)
+        ExampleValue(name, _numbers(x), axis)
         for name, x, axis in zip(subject.arg_names, arrays, axes, strict=True)
     ]
     middle = [
-        ExampleValue(name, np.asarray(data), trace.dims[v])
+        ExampleValue(name, _numbers(data), trace.dims[v])
         for (name, v), data in zip(wanted, found, strict=True)
         if name not in subject.result_names
     ]
     results = [
-        ExampleValue(name, np.asarray(data), dim)
+        ExampleValue(name, _numbers(data), dim)
         for name, data, dim in zip(subject.result_names, outs, trace.out_dims, strict=True)
     ]
     return [*given, *middle, *results]

@@ -27,7 +27,7 @@ def vmap_text(view: VmapView) -> str:
         rows = [_row(n) for n in view.graph.ops if n.side == side]
         parts.append(f"{title}\n{columns([head, *rows], right=[0])}")
     arguments, changes, example = view.panels()
-    values = view.example_text() if view.picture.values else list(example.lines)
+    values = view.example_text() or list(example.lines)
     for name, lines in (
         (arguments.title, arguments.lines),
         (changes.title, changes.lines),
