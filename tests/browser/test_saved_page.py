@@ -331,3 +331,36 @@ def test_tall_pictures_scroll_and_keep_their_details_in_sight(
     assert canvas.evaluate("e => e.scrollTop") > 0
     box, seen = page.locator(".jxl-ring").bounding_box(), canvas.bounding_box()
     assert seen["y"] <= box["y"] <= seen["y"] + seen["height"]
+
+
+FORMS = [
+    {"title": "Loops", "lines": ["for i:", "  h[i] = x[i] + 1"], "of": [None, 0]},
+    {
+        "title": "LLVM IR",
+        "lines": ["%1 = fadd", "%2 = fmul"],
+        "of": [0, 1],
+        "marks": ["8 lanes", ""],
+    },
+]
+
+
+def test_forms_of_code_are_tabs_with_stripes_and_marks(
+    tmp_path: Path, open_page: Callable[..., Any]
+) -> None:
+    view = programs.kernels_view("layer")
+    payload = view.payload()
+    user = [{"key": 0, "line": 7, "text": "h = x + 1"}, {"key": 1, "line": 8, "text": "y = h * 2"}]
+    payload["data"]["sources"] = [{"node": "K1", "user": user, "forms": FORMS}]
+    path = tmp_path / "forms.html"
+    path.write_text(page_of([payload], "forms", view.svg(), view.text()), encoding="utf-8")
+    page = open_page(path.as_uri())
+    assert "h[i] = x[i] + 1" in page.locator(".jxl-source").inner_text()
+    page.get_by_role("tab", name="Loops").focus()
+    press(page, "ArrowRight")
+    assert page.get_by_role("tab", name="LLVM IR").get_attribute("aria-selected") == "true"
+    rows = page.locator(".jxl-source > .jxl-src")
+    assert rows.locator("i").all_inner_texts() == ["8 lanes", "8"]
+    assert [c.split()[-1] for c in rows.evaluate_all("es => es.map(e => e.className)")] == [
+        "jxl-s0",
+        "jxl-s1",
+    ]

@@ -539,7 +539,7 @@ class Pane {
     return h("div.jxl-code-panel", {},
       h("div.jxl-code-head", {}, h("b", {}, `${id} source`),
         h("span.jxl-sum", {}, used.length ? "stripe and number: your line it comes from" : ""), h("span.jxl-grow"),
-        tabs.length > 1 ? h("div.jxl-tabs", { role: "tablist", "aria-label": "form of the code" }, tabs) : null,
+        tabs.length > 1 ? h("div.jxl-tabs", { role: "tablist", "aria-label": "form of the code", onkeydown: (e) => this.app.onTabKey(e, e.currentTarget) }, tabs) : null,
         this.app.copyButton(form.lines.join("\n"), "c")),
       box);
   }
@@ -588,11 +588,20 @@ class App {
     this.root.remove();
   }
 
+  // Show views, also those that come back from Python: what was selected stays so.
   open(views) {
+    const hadFocus = this.hasFocus();
+    const { selected, isOpen } = this.panes?.[this.at] || {};
     this.views = views;
     this.panes = views.map(() => null);
     this.at = Math.min(this.at, views.length - 1);
     this.draw();
+    if (!this.isText && this.pane.nodes.has(selected)) {
+      this.pane.isOpen = isOpen;
+      this.pane.select(selected, false);
+    }
+    if (hadFocus) this.root.focus();
+    this.root.dataset.views = `${(this.shown = (this.shown || 0) + 1)}`; // how often they came
   }
 
   get pane() {
@@ -612,7 +621,7 @@ class App {
     this.tabs = h("div.jxl-tabs", { role: "tablist", "aria-label": "views" },
       this.views.map((v, k) => tab(this.tabName(v), k === this.at && !this.isText, () => this.toTab(k, false))),
       tab("Text", this.isText, () => this.toTab(this.at, true)));
-    this.tabs.addEventListener("keydown", (e) => this.onTabKey(e, this.tabs));
+    this.tabs.addEventListener("keydown", (e) => this.onTabKey(e, e.currentTarget));
     this.input = h("input.jxl-find", { type: "search", placeholder: "name, op, shape, :line", "aria-label": "find in the picture", "data-lm-suppress-shortcuts": "true", spellcheck: "false" });
     this.input.addEventListener("input", () => this.onFind());
     this.counter = h("span.jxl-count");
