@@ -16,7 +16,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
 import jaxlite
 from jaxlite.diagnose.lint import lint_jit_cell
-from jaxlite_ipython import views
+from jaxlite.diagnose.machine import machine
 from jaxlite_ipython.cell_transforms import CellOptions
 from jaxlite_ipython.cell_views import show_views
 from jaxlite_ipython.check_grad import check_gradients
@@ -168,8 +168,7 @@ class JaxliteMagics(Magics):
             raise UsageError(f"%jaxlite config: {error}") from None
 
     def _machine(self, _: str) -> None:
-        machine = getattr(views, "machine", None)
-        print(machine().text() if machine else "no machine figures in this version")
+        print(machine().text())
 
     def _help(self, _: str) -> None:
         print(parser().format_help(), file=sys.stdout)

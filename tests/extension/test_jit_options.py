@@ -283,7 +283,9 @@ def test_jaxlite_line_magic(notebook: Any) -> None:
         assert message in shown.err
         assert "Traceback" not in shown.out + shown.err
     assert "--check-grad" in notebook.run("%jaxlite help").out
-    assert notebook.run("%jaxlite machine").out
+    figures = notebook.run("%jaxlite machine").out
+    assert re.search(r"memory +[\d.]+ GB/s", figures)
+    assert re.search(r"arithmetic +\d+ GFLOP/s", figures)
 
 
 def test_unloading_removes_every_trace_of_us(notebook: Any) -> None:

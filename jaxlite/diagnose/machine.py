@@ -1,0 +1,82 @@
+"""What this machine can do at most. In: nothing. Out: ``Machine``, measured once per process.
+
+Two limits bind every kernel: how fast memory is copied, and how many multiplications and additions
+are done per second. Both are measured in about 0.3 s, the way NumPy does them.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Machine", "machine"]
+
+_COPY_BYTES, _SIDE = 1 << 25, 768
+_LIMIT_S = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Limits of this machine.
+
+    ``copy_bytes_s`` counts bytes read and written; ``flops_s`` is that of a float32 matrix product
+    on all cores, ``balance`` the operations per byte at which the two limits meet.
+    """
+
+    name: str
+    cores: int
+    copy_bytes_s: float
+    flops_s: float
+
+    @property
+    def balance(self) -> float:
+        """Operations per byte at which memory stops to be the limit."""
+        return self.flops_s / self.copy_bytes_s
+
+    def text(self) -> str:
+        """Return the figures as lines.
+
+        >>> print(Machine("x86_64", 2, 2e10, 2e11).text())
+        x86_64, 2 cores
+        memory      20.0 GB/s    copying 32 MiB
+        arithmetic  200 GFLOP/s  float32 matrix product
+        balance     10.0 FLOP/B  below it memory is the limit
+        """
+        rows = (
+            ("memory", f"{self.copy_bytes_s / 1e9:.1f} GB/s", "copying 32 MiB"),
+            ("arithmetic", f"{self.flops_s / 1e9:.0f} GFLOP/s", "float32 matrix product"),
+            ("balance", f"{self.balance:.1f} FLOP/B", "below it memory is the limit"),
+        )
+        lines = [f"{a:<10}  {b:<11}  {c}" for a, b, c in rows]
+        return "\n".join([f"{self.name}, {self.cores} core{'s' if self.cores > 1 else ''}", *lines])
+
+
+@functools.cache
+def machine() -> Machine:
+    """Measure, once per process."""
+    source = np.ones(_COPY_BYTES, np.uint8)
+    target = np.empty_like(source)
+    a = np.ones((_SIDE, _SIDE), np.float32)
+    out = np.empty_like(a)
+    copy_s = _best(lambda: np.copyto(target, source))
+    product_s = _best(lambda: np.matmul(a, a, out=out))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    name = platform.processor() or platform.machine()
+    return Machine(name, cores or 1, 2 * _COPY_BYTES / copy_s, 2 * _SIDE**3 / product_s)
+
+
+def _best(run: Callable[[], Any]) -> float:
+    """Return the shortest time of as many runs as fit."""
+    run()
+    best, end = float("inf"), time.perf_counter() + _LIMIT_S
+    while (start := time.perf_counter()) < end:
+        run()
+        best = min(best, time.perf_counter() - start)
+    return best
