@@ -30,6 +30,8 @@ def test_a_wheel_holds_what_the_checkout_has(unpacked: Path) -> None:
     assert {path.name for path in (unpacked / "jaxlite" / "notebooks").glob("*.ipynb")} == notebooks
     assert (unpacked / "jaxlite" / "py.typed").exists()
     assert (info / "licenses" / "LICENSE").exists()
+    static = unpacked / "jaxlite_ipython" / "static"
+    assert {path.name for path in static.iterdir()} == {"view.css", "view.js"}
 
 
 @pytest.mark.slow
