@@ -14,7 +14,7 @@ from jaxlite.language.jaxpr import Atom, JaxprEqn, Literal, Var
 
 __all__ = ["bound_formula", "formula"]
 
-DOT = "\N{MIDDLE DOT}"
+DOT = "\N{DOT OPERATOR}"
 MINUS = "\N{MINUS SIGN}"
 TRANSPOSED = "\N{MODIFIER LETTER CAPITAL T}"
 _SQUARED = {2: "\N{SUPERSCRIPT TWO}", 3: "\N{SUPERSCRIPT THREE}"}
@@ -40,7 +40,7 @@ def formula(atom: Atom, eqns: Iterable[JaxprEqn], name: Namer, limit: int = MAX_
     >>> closed = jax.make_jaxpr(lambda x: (1.0 - x) * jnp.sin(x) ** 2)(1.0)
     >>> (x,), (out,) = closed.jaxpr.invars, closed.jaxpr.outvars
     >>> print(formula(out, closed.eqns, lambda v: "x" if v is x else None))
-    (1 − x) · sin(x)²
+    (1 − x) ⋅ sin(x)²
     """
     return bound_formula(atom, eqns, name, limit)[0]
 

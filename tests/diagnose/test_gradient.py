@@ -150,14 +150,14 @@ def test_check_looks_at_some_elements_of_a_large_argument_and_stops_in_time() ->
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (lambda x, w: (1.0 - x) * jnp.sin(x) ** 2, "(1 - x) · sin(x)²"),
-        (lambda x, w: -(x + x) / (x * 2.0), "-(x + x) / (x · 2)"),
+        (lambda x, w: (1.0 - x) * jnp.sin(x) ** 2, "(1 - x) ⋅ sin(x)²"),
+        (lambda x, w: -(x + x) / (x * 2.0), "-(x + x) / (x ⋅ 2)"),
         (lambda x, w: x - (x - 1.0), "x - (x - 1)"),
         (lambda x, w: x @ w, "x @ w"),
         (lambda x, w: w.T @ w, "wᵀ @ w"),
         (lambda x, w: jnp.sum(w, axis=0), "sum(w, axis 0)"),
         (lambda x, w: jnp.max(w), "max(w)"),
-        (lambda x, w: lax.select(x > 0, x, x * 2), "where(x > 0, x, x · 2)"),
+        (lambda x, w: lax.select(x > 0, x, x * 2), "where(x > 0, x, x ⋅ 2)"),
         (lambda x, w: jax.nn.relu(x), "relu(x)"),
         (lambda x, w: 1.0 / x**3, "1 / x³"),
     ],

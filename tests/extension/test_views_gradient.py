@@ -83,7 +83,7 @@ def test_backward_operations_stand_on_the_line_that_caused_them() -> None:
     rules = {n["id"]: (n["line"], n["detail"]) for n in data["nodes"] if n["side"] == "backward"}
     line = data["lanes"][0]["line"]
     assert rules["b5"] == (line + 1, barred("w̄2 = hᵀ @ ȳ"))
-    assert rules["b7"] == (line, barred("x̄ = ȳ · (h + 1) · (1 - h)"))
+    assert rules["b7"] == (line, barred("x̄ = ȳ ⋅ (h + 1) ⋅ (1 - h)"))
     assert rules["b8"] == (line, barred("b̄1 = sum(ȳ, axis 0)"))
 
 
@@ -98,8 +98,8 @@ def test_saved_values_with_bytes_and_what_recomputing_costs() -> None:
     view = layer_view()
     made = {s["value"]: s for s in view.data()["saved"] if not s["is_argument"]}
     assert made["h"]["bytes"] == 64 * 128 * 4
-    assert made[barred("(h + 1) · (1 - h)")]["recompute_flops"] == 3 * 64 * 128
-    assert barred("saved for backward: 66.5 KiB, (h + 1) · (1 - h) is 48 %") in view.title
+    assert made[barred("(h + 1) ⋅ (1 - h)")]["recompute_flops"] == 3 * 64 * 128
+    assert barred("saved for backward: 66.5 KiB, (h + 1) ⋅ (1 - h) is 48 %") in view.title
     assert barred("h: -32.0 KiB, +541 kFLOP (4 ops)") in view.text()
 
 

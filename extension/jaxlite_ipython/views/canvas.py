@@ -34,7 +34,10 @@ _WIDTHS = (
     "260 334 584"
 )
 #: Marks that the fonts of the PNG renderer do not have.
-_PNG_MARKS = str.maketrans("\N{CHECK MARK}\N{BALLOT X}", "\N{SQUARE ROOT}\N{MULTIPLICATION SIGN}")
+_PNG_MARKS = str.maketrans(
+    "\N{CHECK MARK}\N{BALLOT X}\N{DOT OPERATOR}",
+    "\N{SQUARE ROOT}\N{MULTIPLICATION SIGN}\N{MIDDLE DOT}",
+)
 _SANS_WIDTHS = {chr(32 + i): int(w) / 1000 for i, w in enumerate(_WIDTHS.split())}
 
 

@@ -15,6 +15,7 @@ __all__ = ["ascii_if_asked", "bytes_text", "columns", "count", "flops_text", "wr
 _ASCII = str.maketrans(
     {
         "\N{MIDDLE DOT}": "|",
+        "\N{DOT OPERATOR}": "*",
         "\N{RIGHTWARDS ARROW}": "->",
         "\N{ALMOST EQUAL TO}": "~",
         "\N{MULTIPLICATION SIGN}": "x",
