@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
-from jaxlite_ipython.views import trace
+from jaxlite_ipython.views import grad_graph, shapes, trace, vmap_view
 
 import jaxlite
 import jaxlite.numpy as jnp
@@ -98,6 +98,24 @@ def view_of(n_lines: int) -> tuple[float, Any]:
     return 1e3 * (time.perf_counter() - start), view
 
 
+def other_views_of(n_lines: int) -> dict[str, float]:
+    """Return the time to make picture and text of the other views of a function in ms."""
+    function = lines_of_code(n_lines)
+    jitted = jaxlite.jit(function)
+    jitted.trace(1.0)
+    makers: dict[str, Any] = {
+        "gradient graph": lambda: grad_graph(jitted, 1.0),
+        "shapes view": lambda: shapes(jitted, 1.0),
+        "vmap view": lambda: vmap_view(function, 0, jnp.ones(4)),
+    }
+    found = {}
+    for name, make in makers.items():
+        start = time.perf_counter()
+        make().svg()
+        found[name] = 1e3 * (time.perf_counter() - start)
+    return found
+
+
 def bundle_of(view: Any) -> tuple[float, float]:
     """Return the ms it takes to make what a notebook stores of a view, and its bytes."""
     start = time.perf_counter()
@@ -169,6 +187,7 @@ def main() -> int:
     jaxlite.unload_ipython_extension(shell)
     progress.close_all()
     view_of(5)
+    other_views_of(5)
     small, view = view_of(25)
     large, _ = view_of(1000)
     bundle_ms, bundle_bytes = bundle_of(view)
@@ -180,6 +199,8 @@ def main() -> int:
         ("its bytes in the notebook", bundle_bytes, 150_000.0),
         ("first paint of its widget, ms", first_paint_ms(view), 300.0),
         ("trace graph of 2,000 operations, picture and text, ms", large, 2000.0),
+        *[(f"{k} of 20 operations, ms", v, 30.0) for k, v in other_views_of(10).items()],
+        *[(f"{k} of 2,000 operations, ms", v, 2000.0) for k, v in other_views_of(1000).items()],
         ("progress=True in a compiled loop, %", progress_cost_percent(), 1.0),
         ("Ctrl-C in a compiled loop, ms", interrupt_ms(), 300.0),
     ]
