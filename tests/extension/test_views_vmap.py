@@ -104,6 +104,9 @@ def test_values_of_an_example_are_those_of_vmap() -> None:
         line.replace(" (the same for every example)", "") for line in view.example_text()
     )
     assert len(view.data()["examples"]) == 8
+    (table,) = view.data()["tables"]
+    assert table["head"] == ["example", "x", "k", "h", "s"]
+    assert all(cell in view.text() for row in table["rows"] for cell in row)
     assert view.data()["examples"][5]["s"] == view.picture.values[-2].of(5)
     with pytest.raises(IndexError, match="example 8 of 8"):
         view_of(predict, AXES, X, W, B, K, example=8)

@@ -36,6 +36,8 @@ _SEP = " \N{MIDDLE DOT} "
 MAX_BOXES = 110
 #: Examples whose values are in the data.
 MAX_EXAMPLES = 16
+#: Examples in the table below the picture.
+MAX_ROWS = 8
 SIDES = {"": "one example", "batched": "the batch"}
 KEY = "blue left side: batch axis \N{MIDDLE DOT} dashed: returned"
 
@@ -112,6 +114,13 @@ class VmapView(View):
         shared = {True: " (the same for every example)", False: ""}
         return [f"{v.name} {v.of(number)}{shared[v.axis is None]}" for v in self.picture.values]
 
+    def example_table(self) -> tuple[list[str], list[list[str]]]:
+        """Return the names of the values that differ between examples, and a row per example."""
+        values = [v for v in self.picture.values if v.axis is not None]
+        n = min(self.picture.size, MAX_ROWS) if values else 0
+        head = ["example", *[v.name for v in values]]
+        return head, [[str(i), *[v.of(i) for v in values]] for i in range(n)]
+
     def panels(self) -> list[Panel]:
         """The strip below: what became of the arguments, what changed, one example."""
         picture = self.picture
@@ -136,6 +145,7 @@ class VmapView(View):
         """Return boxes of both programs with partners, sentences, arrows, values of examples."""
         graph, picture = self.graph, self.picture
         n = min(picture.size, MAX_EXAMPLES)
+        head, rows = self.example_table()
         return {
             "view": "vmap_view",
             "function": self.subject.title,
@@ -152,6 +162,7 @@ class VmapView(View):
                 {"key": "n", "title": "Next example"},
                 {"key": "b", "title": "Example before"},
             ],
+            "tables": [{"title": "values by example", "head": head, "rows": rows}] if rows else [],
             "example": self.example,
             "examples": [{v.name: v.of(i) for v in picture.values} for i in range(n)],
         }

@@ -34,6 +34,10 @@ def vmap_text(view: VmapView) -> str:
         (example.title, values),
     ):
         parts += ["\n".join([name, *(f"  {line}" for line in lines)])]
+    names, values_by_example = view.example_table()
+    if values_by_example:
+        table = columns([names, *values_by_example], right=[0])
+        parts.append(f"values by example\n{table}")
     return "\n\n".join(parts)
 
 
