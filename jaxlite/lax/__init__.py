@@ -1,8 +1,8 @@
 """``jaxlite.lax``: the operations under ``jaxlite.numpy``, with ``jax.lax``'s names and signatures.
 
 Files, in reading order: ``operands`` (what counts as an array), ``elementwise``, ``shapes``,
-``slicing``, ``reductions``, ``linear_algebra``, ``linalg``, ``fourier``, ``barriers``,
-``parallel``. Control flow comes from ``api``.
+``slicing``, ``reductions``, ``windows``, ``linear_algebra``, ``convolution``, ``linalg``,
+``fourier``, ``barriers``, ``parallel``. Control flow comes from ``api``.
 
 Strict where NumPy is generous: dtypes must be equal, shapes too (a scalar, or an axis of length 1,
 may stand beside arrays), integers do not become floats. Each function completes its arguments as
@@ -14,6 +14,8 @@ from jaxlite.api.loops import associative_scan, fori_loop, map, scan, while_loop
 from jaxlite.lax import linalg
 from jaxlite.lax.barriers import *  # noqa: F403
 from jaxlite.lax.barriers import __all__ as _barriers
+from jaxlite.lax.convolution import *  # noqa: F403
+from jaxlite.lax.convolution import __all__ as _convolution
 from jaxlite.lax.elementwise import *  # noqa: F403
 from jaxlite.lax.elementwise import __all__ as _elementwise
 from jaxlite.lax.fourier import *  # noqa: F403
@@ -28,6 +30,8 @@ from jaxlite.lax.shapes import *  # noqa: F403
 from jaxlite.lax.shapes import __all__ as _shapes
 from jaxlite.lax.slicing import *  # noqa: F403
 from jaxlite.lax.slicing import __all__ as _slicing
+from jaxlite.lax.windows import *  # noqa: F403
+from jaxlite.lax.windows import __all__ as _windows
 from jaxlite.primitives.indexing import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -36,6 +40,7 @@ from jaxlite.primitives.indexing import (
 
 __all__ = [
     *_barriers,
+    *_convolution,
     *_elementwise,
     *_fourier,
     *_linear_algebra,
@@ -43,6 +48,7 @@ __all__ = [
     *_reductions,
     *_shapes,
     *_slicing,
+    *_windows,
     "GatherDimensionNumbers",
     "GatherScatterMode",
     "ScatterDimensionNumbers",

@@ -168,9 +168,8 @@ def reduce(
         )
     axes = tuple(operator.index(d) for d in dimensions)
     values = [as_array(a, "reduce", i) for i, a in enumerate(arrays)]
-    known = _KNOWN.get(computation)
-    if known is not None and len(values) == 1 and _equals(inits[0], known[1](values[0].dtype)):
-        return tree_unflatten(tree, [known[0](values[0], axes)])
+    if len(values) == 1 and neutral_start(computation, inits[0], values[0].dtype):
+        return tree_unflatten(tree, [_KNOWN[computation][0](values[0], axes)])
     starts = [
         convert_type(as_array(i, "reduce"), v.dtype, v.aval.weak_type)
         for i, v in zip(inits, values)
@@ -186,6 +185,12 @@ def reduce(
         return tree_unflatten(tree, values)
     full = [_repeat(s, v.shape) for s, v in zip(starts, values)]
     return tree_unflatten(tree, combine(full, values))
+
+
+def neutral_start(computation: Any, init: Any, dtype: Any) -> bool:
+    """Say whether ``computation`` is a known one and ``init`` changes nothing in it."""
+    known = _KNOWN.get(computation)
+    return known is not None and _equals(init, known[1](dtype))
 
 
 def _repeat(x: Value, shape: tuple[int, ...]) -> Value:
