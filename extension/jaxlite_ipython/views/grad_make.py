@@ -28,7 +28,9 @@ def grad_graph(
     """Return both passes of the gradient of ``f``, linked line by line.
 
     With arrays as arguments both passes are run once, for the norms; with types
-    (``ShapeDtypeStruct``) or where the function has effects, nothing is run.
+    (``ShapeDtypeStruct``) or where the function has effects, nothing is run. Saved values are what
+    the forward pass hands to the backward pass; in a jitted gradient the compiler may compute cheap
+    ones again instead.
 
     Args:
       f: a function with a scalar result, or what ``jaxlite.jit`` made of one.
