@@ -32,6 +32,7 @@ from jaxlite import (
     tree,
     tree_util,
 )
+from jaxlite.api.callbacks import effects_barrier, pure_callback
 from jaxlite.api.checkpoint import checkpoint, checkpoint_policies, remat
 from jaxlite.api.closures import closure_convert
 from jaxlite.api.custom_derivatives import custom_gradient, custom_jvp, custom_vjp
@@ -78,7 +79,7 @@ from jaxlite.settings import (
 from jaxlite.version import __version__
 
 if TYPE_CHECKING:
-    from jaxlite import nn, random
+    from jaxlite import experimental, flatten_util, nn, ops, random, typing
     from jaxlite.diagnose.guards import no_recompile, watch
     from jaxlite.diagnose.padding import bucket, pad_batch
     from jaxlite.diagnose.progress import progress
@@ -107,7 +108,7 @@ READING_ORDER = (
 )
 
 #: Submodules that are loaded when somebody first uses them, to keep the import short.
-_LATER = ("nn", "random")
+_LATER = ("experimental", "flatten_util", "nn", "ops", "random", "typing")
 
 #: Names that live in the notebook extension: reached on first use, so that the engine never imports
 #: it.
@@ -162,13 +163,16 @@ __all__ = [
     "devices",
     "disable_jit",
     "dtypes",
+    "effects_barrier",
     "enable_checks",
     "enable_custom_prng",
     "enable_x64",
     "errors",
     "eval_shape",
     "events",
+    "experimental",
     "explain_cache_misses",
+    "flatten_util",
     "float0",
     "grad",
     "hessian",
@@ -192,8 +196,10 @@ __all__ = [
     "numpy",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "ops",
     "pad_batch",
     "progress",
+    "pure_callback",
     "random",
     "remat",
     "softmax_custom_jvp",
@@ -201,6 +207,7 @@ __all__ = [
     "threefry_partitionable",
     "tree",
     "tree_util",
+    "typing",
     "value_and_grad",
     "vjp",
     "vmap",
