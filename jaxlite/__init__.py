@@ -32,11 +32,23 @@ from jaxlite import (
     tree,
     tree_util,
 )
+from jaxlite.api.as_jax import install_as_jax
 from jaxlite.api.callbacks import effects_barrier, pure_callback
 from jaxlite.api.checkpoint import checkpoint, checkpoint_policies, remat
 from jaxlite.api.closures import closure_convert
 from jaxlite.api.custom_derivatives import custom_gradient, custom_jvp, custom_vjp
-from jaxlite.api.device import block_until_ready, device_get, device_put, devices
+from jaxlite.api.device import (
+    block_until_ready,
+    default_backend,
+    device_count,
+    device_get,
+    device_put,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
 from jaxlite.api.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from jaxlite.api.jacobian import hessian, jacfwd, jacobian, jacrev
 from jaxlite.api.jit import jit
@@ -51,6 +63,7 @@ from jaxlite.language import pretty as _pretty  # noqa: F401 - registers the pri
 from jaxlite.language.array import Array
 from jaxlite.language.avals import ShapeDtypeStruct
 from jaxlite.language.dtypes import float0
+from jaxlite.not_planned import NOT_PLANNED as _NOT_PLANNED
 from jaxlite.runtime.array import clear_predictions as _clear_predictions
 from jaxlite.settings import (
     check_tracer_leaks,
@@ -79,7 +92,7 @@ from jaxlite.settings import (
 from jaxlite.version import __version__
 
 if TYPE_CHECKING:
-    from jaxlite import experimental, flatten_util, nn, ops, random, typing
+    from jaxlite import experimental, flatten_util, nn, ops, random, test_util, typing
     from jaxlite.diagnose.guards import no_recompile, watch
     from jaxlite.diagnose.padding import bucket, pad_batch
     from jaxlite.diagnose.progress import progress
@@ -108,7 +121,7 @@ READING_ORDER = (
 )
 
 #: Submodules that are loaded when somebody first uses them, to keep the import short.
-_LATER = ("experimental", "flatten_util", "nn", "ops", "random", "typing")
+_LATER = ("experimental", "flatten_util", "nn", "ops", "random", "test_util", "typing")
 
 #: Names that live in the notebook extension: reached on first use, so that the engine never imports
 #: it.
@@ -155,9 +168,11 @@ __all__ = [
     "debug_infs",
     "debug_key_reuse",
     "debug_nans",
+    "default_backend",
     "default_device",
     "default_matmul_precision",
     "default_prng_impl",
+    "device_count",
     "device_get",
     "device_put",
     "devices",
@@ -176,6 +191,7 @@ __all__ = [
     "float0",
     "grad",
     "hessian",
+    "install_as_jax",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -185,6 +201,8 @@ __all__ = [
     "legacy_prng_key",
     "linear_transpose",
     "linearize",
+    "local_device_count",
+    "local_devices",
     "log_compiles",
     "make_jaxpr",
     "named_call",
@@ -198,12 +216,15 @@ __all__ = [
     "numpy_rank_promotion",
     "ops",
     "pad_batch",
+    "process_count",
+    "process_index",
     "progress",
     "pure_callback",
     "random",
     "remat",
     "softmax_custom_jvp",
     "stages",
+    "test_util",
     "threefry_partitionable",
     "tree",
     "tree_util",
@@ -238,6 +259,8 @@ def __getattr__(name: str) -> Any:
                 f"{error}"
             ) from error
         return getattr(module, name)
+    if name in _NOT_PLANNED:
+        raise AttributeError(f"jaxlite.{name} is left out on purpose: {_NOT_PLANNED[name]}")
     raise AttributeError(f"module 'jaxlite' has no attribute {name!r}")
 
 

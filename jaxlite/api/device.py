@@ -16,7 +16,21 @@ from jaxlite.language.pytree import tree_map
 from jaxlite.language.trace import Tracer
 from jaxlite.settings import config
 
-__all__ = ["CPU", "Device", "block_until_ready", "device_get", "device_put", "devices", "wait"]
+__all__ = [
+    "CPU",
+    "Device",
+    "block_until_ready",
+    "default_backend",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "local_device_count",
+    "local_devices",
+    "process_count",
+    "process_index",
+    "wait",
+]
 
 
 _PLATFORMS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
@@ -44,6 +58,48 @@ def devices(backend: str | None = None) -> list[Device]:
             raise RuntimeError(f"Unable to initialize backend 'cuda': {_cuda().why_not()}")
         return gpus
     return [CPU]
+
+
+def default_backend() -> str:
+    """Return the platform that arrays are made on.
+
+    >>> default_backend()
+    'cpu'
+    """
+    return devices()[0].platform
+
+
+def device_count(backend: str | None = None) -> int:
+    """Return how many devices ``devices(backend)`` lists."""
+    return len(devices(backend))
+
+
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
+    """Return ``devices(backend)``: all devices belong to this process.
+
+    Raises:
+      ValueError: another process than 0.
+    """
+    if process_index or host_id:
+        raise ValueError(f"Unknown process_index {process_index or host_id}")
+    return devices(backend)
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """Return how many devices belong to this process."""
+    return len(devices(backend))
+
+
+def process_index(backend: str | None = None) -> int:
+    """Return the number of this process: 0."""
+    return 0
+
+
+def process_count(backend: str | None = None) -> int:
+    """Return how many processes there are: 1."""
+    return 1
 
 
 def _cuda() -> Any:

@@ -1,0 +1,43 @@
+"""What of JAX is left out on purpose: name -> reason. Touching such a name says the reason."""
+
+__all__ = ["NOT_PLANNED"]
+
+_HOSTS = "jaxlite runs in one process on one machine"
+_SHARDING = "jaxlite computes on one device at a time; there is no sharding"
+_XLA = "jaxlite has a compiler of its own and no XLA inside"
+_REFS = "jaxlite's arrays are immutable; there are no mutable references"
+
+#: Names of ``jax`` (also of its submodules) and why ``jaxlite`` has none of that name.
+NOT_PLANNED: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "distributed",
+            "host_count",
+            "host_id",
+            "host_ids",
+            "make_array_from_process_local_data",
+            "process_indices",
+        ),
+        _HOSTS,
+    ),
+    **dict.fromkeys(
+        (
+            "NamedSharding",
+            "P",
+            "Shard",
+            "make_array_from_callback",
+            "make_array_from_single_device_arrays",
+            "make_mesh",
+            "pmap",
+            "remove_size_one_mesh_axis_from_type",
+            "reshard",
+            "set_mesh",
+            "shard_map",
+            "sharding",
+            "smap",
+        ),
+        _SHARDING,
+    ),
+    **dict.fromkeys(("export", "ffi", "interpreters", "lib", "memory", "monitoring"), _XLA),
+    **dict.fromkeys(("Ref", "empty_ref", "free_ref", "freeze", "new_ref", "ref"), _REFS),
+}
