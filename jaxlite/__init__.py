@@ -96,7 +96,6 @@ if TYPE_CHECKING:
     from jaxlite.diagnose.guards import no_recompile, watch
     from jaxlite.diagnose.padding import bucket, pad_batch
     from jaxlite.diagnose.progress import progress
-    from jaxlite.diagnose.why_recompiled import why_recompiled
 
 #: Where each stage is, as "path:name", in the order in which to read the code for the first time.
 READING_ORDER = (
@@ -133,6 +132,7 @@ _VIEWS = {
     "vmap_view": "jaxlite_ipython.views",
     "kernels": "jaxlite_ipython.views",
     "step": "jaxlite_ipython.views",
+    "why_recompiled": "jaxlite_ipython.views",
 }
 
 #: Names of the recompilation debugger: reached on first use, too.
@@ -142,7 +142,6 @@ _DEBUGGER = {
     "pad_batch": "jaxlite.diagnose.padding",
     "progress": "jaxlite.diagnose.progress",
     "watch": "jaxlite.diagnose.guards",
-    "why_recompiled": "jaxlite.diagnose.why_recompiled",
 }
 
 __all__ = [

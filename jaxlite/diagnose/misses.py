@@ -165,6 +165,11 @@ class Miss:
     @property
     def signature(self) -> str:
         """Types of the arguments and values of the static ones."""
+        return ", ".join(self.signature_parts) or "no arguments"
+
+    @property
+    def signature_parts(self) -> list[str]:
+        """Type or static value of each argument, with its name."""
         parts = [
             f"{n} {a.str_short()}{'*' if a.weak_type else ''}"
             for n, a in zip(self.arg_names, self.key.avals)
@@ -174,8 +179,7 @@ class Miss:
             self.parameters[p] if isinstance(p, int) and p < len(self.parameters) else str(p)
             for p, _ in static[1:]
         ]
-        parts += [f"{n}={mark.text}" for n, (_, mark) in zip(names, static[1:])]
-        return ", ".join(parts) or "no arguments"
+        return parts + [f"{n}={mark.text}" for n, (_, mark) in zip(names, static[1:])]
 
 
 @dataclass(eq=False, slots=True)

@@ -7,9 +7,10 @@ gradients: ``column_layout``, ``grad_names``, ``grad_reasons``, ``grad_data``, `
 ``grad_graph``, ``grad_make``; batches: ``vmap_data``, ``vmap_text``, ``vmap_graph``;
 shapes: ``axis_names``, ``axis_data``, ``axis_picture``, ``shapes_view``;
 ``step_values`` and ``step_view`` (the tracer, line by line); kernels: ``kernel_source``,
-``kernel_data``, ``kernel_picture``, ``kernel_text``, ``kernel_widget``, ``kernels_graph``; below
-them ``contract`` (what a view hands to the widget), ``base`` (what all views can do), ``page``,
-``explorer`` (the widget), ``canvas``, ``shapes``, ``palette``, ``dot``. Graphviz draws no layout
+``kernel_data``, ``kernel_picture``, ``kernel_text``, ``kernel_widget``, ``kernels_graph``;
+recompilation: ``recompile_picture``, ``recompile_view``; below them ``contract`` (what a view hands
+to the widget), ``base`` (what all views can do), ``page``, ``explorer`` (the widget), ``canvas``,
+``shapes``, ``palette``, ``dot``. Graphviz draws no layout
 here: the lanes read like the program because we place them, and the renderer only turns the
 finished drawing into PNG.
 """
@@ -24,6 +25,7 @@ from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.grad_graph import GradView
 from jaxlite_ipython.views.grad_make import grad_graph
 from jaxlite_ipython.views.kernels_graph import KernelsView, measure
+from jaxlite_ipython.views.recompile_view import RecompileView, why_recompiled
 from jaxlite_ipython.views.shapes_view import ShapesView, shapes
 from jaxlite_ipython.views.step_view import StepView, step
 from jaxlite_ipython.views.trace_graph import TraceView
@@ -34,6 +36,7 @@ __all__ = [
     "Axes",
     "GradView",
     "KernelsView",
+    "RecompileView",
     "ShapesView",
     "StepView",
     "TraceView",
@@ -46,6 +49,7 @@ __all__ = [
     "step",
     "trace",
     "vmap_view",
+    "why_recompiled",
 ]
 
 

@@ -1,0 +1,243 @@
+"""The recompilation explorer. In: the engine's report on one function. Out: ``RecompileView``.
+
+Figures, every call on a time axis, the last compile against the nearest earlier one, the cache, and
+fixes as diffs. ``recompile_picture`` draws it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from IPython.core.getipython import get_ipython
+
+from jaxlite.diagnose.call_log import Call
+from jaxlite.diagnose.causes import Explanation
+from jaxlite.diagnose.difference import CAUSES
+from jaxlite.diagnose.fixes import Fix
+from jaxlite.diagnose.misses import all_sites
+from jaxlite.diagnose.why_recompiled import AllReports, Report, argument_rows, report_of
+from jaxlite.diagnose.why_recompiled import why_recompiled as engine_report
+from jaxlite_ipython.report import milliseconds
+from jaxlite_ipython.views.base import View
+from jaxlite_ipython.views.canvas import Canvas
+from jaxlite_ipython.views.contract import Field
+from jaxlite_ipython.views.recompile_picture import Figure, draw_report
+from jaxlite_ipython.views.words import columns, count
+
+__all__ = ["RecompileView", "why_recompiled"]
+
+
+class RecompileView(View):
+    """Why one function compiled again; ``report`` has the facts as the engine gives them."""
+
+    tab = "Recompiles"
+
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self.report = report
+
+    @property
+    def title(self) -> str:
+        """One line: the function and how often it compiled."""
+        n = len(self.report.entries)
+        return f"{self.report.name}: {count(n, 'compile')}, {milliseconds(self.report.seconds)}"
+
+    @property
+    def entries(self) -> tuple[Explanation, ...]:
+        """The traces with their causes, oldest first."""
+        return self.report.entries
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The logged calls."""
+        return self.report.calls
+
+    @property
+    def causes(self) -> dict[str, int]:
+        """How often each cause occurred."""
+        return self.report.causes
+
+    @property
+    def fixes(self) -> tuple[Fix, ...]:
+        """What would make recompiles go away, the most valuable first."""
+        return self.report.fixes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the traces have in common, and what is stale."""
+        return self.report.notes
+
+    @property
+    def seconds(self) -> float:
+        """Time of tracing and compiling."""
+        return self.report.seconds
+
+    @property
+    def verdict(self) -> str:
+        """One sentence about the last trace."""
+        return self.report.verdict
+
+    @property
+    def never_reused(self) -> tuple[int, ...]:
+        """Numbers of the traces that no later call has used."""
+        return self.report.never_reused
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The four figures on top: a headline and what it means."""
+        r = self.report
+        n_calls = len(r.calls)
+        compiling = sum(e.miss.seconds for e in r.entries)
+        total = sum(c.seconds for c in r.calls)
+        logged = f"in {count(n_calls, 'logged call')}" if n_calls else "calls were not logged"
+        held = sum(e.miss.is_cached for e in r.entries)
+        share = (
+            f"{100 * sum(c.seconds for c in r.calls if not c.is_hit) / total:.0f} % of the "
+            f"{milliseconds(total)} in logged calls"
+            if total
+            else f"tracing {milliseconds(r.trace_s)}"
+        )
+        best = {f.cause: f.saves_ms for f in reversed(r.fixes)}
+        saved = f"would save {milliseconds(sum(best.values()) / 1e3)}" if best else "nothing to do"
+        unused = ", ".join(f"#{n}" for n in r.never_reused)
+        return [
+            Figure(count(len(r.entries), "compile"), f"{logged}; cache holds {held}"),
+            Figure(f"{milliseconds(compiling)} compiling", share),
+            Figure(f"{count(len(best), 'cause')} you can fix", saved),
+            Figure(f"never reused: {len(r.never_reused)}", f"traces {unused}" if unused else ""),
+        ]
+
+    def data(self) -> dict[str, Any]:
+        """Return the facts; the compiles are the nodes of the widget."""
+        r = self.report
+        return {
+            "function": r.name,
+            "file": r.file,
+            "line": r.line,
+            "figures": [[f.head, f.text] for f in self.figures],
+            "nodes": [
+                {
+                    "id": f"t{e.miss.number}",
+                    "label": f"trace {e.miss.number} {e.letters}",
+                    "type": e.miss.signature,
+                    "line": e.miss.caller.line if e.miss.caller else None,
+                    "words": e.why,
+                }
+                for e in r.entries
+            ],
+            "details": {f"t{e.miss.number}": _fields(e) for e in r.entries},
+            "selected": f"t{r.entries[-1].miss.number}" if r.entries else None,
+            "calls": [{"ms": 1e3 * c.seconds, "trace": c.trace, "hit": c.is_hit} for c in r.calls],
+            "fixes": [
+                {"cause": f.cause, "title": f.title, "saves_ms": f.saves_ms, "diff": f.diff}
+                for f in r.fixes
+            ],
+            "notes": list(r.notes),
+        }
+
+    def dot(self) -> str:
+        """Return the finished drawing as DOT text: there is no graph to lay out."""
+        self.svg()
+        assert self._canvas is not None, "svg() draws"
+        return self._canvas.dot()
+
+    def _text(self) -> str:
+        if not self.report.entries:
+            return self.report.text()
+        lines = [" \N{MIDDLE DOT} ".join(part for part in f if part) for f in self.figures]
+        timeline = self._timeline()
+        return "\n".join([self.report.text(), "Figures", *(f"  {x}" for x in lines), *timeline])
+
+    def _timeline(self) -> list[str]:
+        """Return the calls that compiled, and how long the others took."""
+        calls = self.report.calls
+        if not calls:
+            return []
+        letters = {e.miss.number: e.letters for e in self.report.entries}
+        rows = [
+            (f"call {k}", letters.get(c.trace, "?"), milliseconds(c.seconds), f"trace {c.trace}")
+            for k, c in enumerate(calls, 1)
+            if not c.is_hit
+        ]
+        hits = sorted(c.seconds for c in calls if c.is_hit)
+        reused = (
+            f"  {count(len(hits), 'other call')} reused a trace, {milliseconds(hits[0])} to "
+            f"{milliseconds(hits[-1])} each"
+        )
+        return ["Calls that compiled", *columns(rows).splitlines(), *([reused] if hits else [])]
+
+    def _draw(self) -> Canvas:
+        return draw_report(self.report, self.figures, self.prefix)
+
+
+def _fields(e: Explanation) -> list[Field]:
+    """Return the strip of one compile: verdict, what differs, second nearest."""
+    m = e.miss
+    cost = f"trace {milliseconds(m.trace_s)}, compile {milliseconds(m.compile_s)}; {m.hits_text}"
+    verdict: Field = {
+        "title": ", ".join(CAUSES[letter] for letter in e.letters),
+        "big": f"trace {m.number}",
+        "lines": [e.why, cost, f"called from {m.caller}" if m.caller else ""],
+    }
+    if e.nearest is None:
+        return [verdict]
+    rows = [
+        re.sub(r"\s+", " ", f"{name}: {new}, was {old} ({why})")
+        for name, new, old, why in argument_rows(e)
+        if why != "same"
+    ]
+    found: list[Field] = [verdict, {"title": f"against trace {e.nearest.number}", "code": rows}]
+    if e.second is not None:
+        why = "; ".join(map(str, e.second_causes))
+        found.append({"title": f"next nearest: trace {e.second.number}", "lines": [why]})
+    return found
+
+
+def why_recompiled(f: Any = None) -> Any:
+    """Return why ``f`` was compiled again, as a view: what differed, what it cost, what to change.
+
+    Args:
+      f: a jitted function (or a method of one), or the number of a cell that defined or called
+        some; without it, all functions of the user's.
+
+    Returns:
+      A ``RecompileView``; for several functions ``AllReports``, the most expensive first.
+
+    Raises:
+      TypeError: ``f`` is not a jitted function.
+      ValueError: the cell has neither defined nor called one.
+
+    >>> import jaxlite as jax, jaxlite.numpy as jnp
+    >>> f = jax.jit(lambda x: x * 2.0)
+    >>> for n in (4, 8):
+    ...     _ = f(jnp.ones(n))
+    >>> jax.why_recompiled(f).verdict
+    'Trace 2 compiled again: x is f32[8], was f32[4] (against trace 1).'
+    """
+    shell = get_ipython()
+    if isinstance(f, int) and not isinstance(f, bool) and shell is not None:
+        return _of_cell(shell, f)
+    found = engine_report(f)
+    return RecompileView(found) if isinstance(found, Report) else found
+
+
+def _of_cell(shell: Any, number: int) -> Any:
+    """Return the report on the functions that the cell with this number defined or called."""
+    history = shell.history_manager
+    names = set()
+    if 0 < number < len(history.input_hist_raw):
+        raw, parsed = history.input_hist_raw[number], history.input_hist_parsed[number]
+        names = {shell.compile.get_code_name(raw, code, number) for code in (parsed, f"{parsed}\n")}
+    sites = [
+        s
+        for s in all_sites()
+        if s.misses and ({s.file} | {m.caller.file for m in tuple(s.misses) if m.caller}) & names
+    ]
+    if not sites:
+        raise ValueError(
+            f"cell {number} has neither defined nor called a jitted function\n"
+            "  Fix: jaxlite.why_recompiled() lists all functions."
+        )
+    reports = [report_of(s) for s in sites if s.is_user]
+    return RecompileView(reports[0]) if len(reports) == 1 else AllReports(tuple(reports))

@@ -1,0 +1,70 @@
+"""The recompilation explorer: its facts, its picture, and the number of a cell as its argument."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from jaxlite_ipython.views.contract import problems
+
+import jaxlite as jax
+from jaxlite.diagnose import call_log
+
+
+def view_of_changing_shapes_and_statics() -> Any:
+    @jax.jit
+    def other(x: Any) -> Any:
+        return x
+
+    step = jax.jit(lambda x, lr: x * lr, static_argnames="lr")
+    with call_log.recording():
+        for lr in (0.1, 0.05):
+            for n in (64, 64, 57):
+                step(np.ones(n, np.float32), lr)
+    return jax.why_recompiled(step)
+
+
+def test_the_picture_has_each_compile_and_the_text_has_every_fact() -> None:
+    view = view_of_changing_shapes_and_statics()
+    assert [e.letters for e in view.entries] == ["1", "S", "V", "S"]
+    data = view.data()
+    assert list(problems(data, view.svg(), view.prefix)) == []
+    assert [n["id"] for n in data["nodes"]] == ["t1", "t2", "t3", "t4"]
+    assert [c["hit"] for c in data["calls"]] == [False, True, False, False, True, False]
+    text = view.text()
+    assert view.verdict in text
+    for figure in view.figures:
+        assert figure.head in text
+        assert figure.text in text
+    assert re.search(r"call 3 +S +[\d.]+ ms +trace 2", text)
+    assert "2 other calls reused a trace" in text
+    assert all(fix.title in text for fix in view.fixes)
+    assert "image/svg+xml" in view._repr_mimebundle_()[0]
+
+
+def test_a_function_without_calls_log_or_traces_still_has_a_picture() -> None:
+    f = jax.jit(lambda x: x)
+    assert "has not been traced yet" in jax.why_recompiled(f).text()
+    assert "<svg" in jax.why_recompiled(f).svg()
+    f(1.0)
+    assert "calls were not logged" in jax.why_recompiled(f).svg()
+
+
+def test_names_are_escaped_and_long_causes_fit() -> None:
+    f = jax.jit(lambda x, **k: x)
+    f(1.0, **{"<b>\u540d": 1.0})
+    f(np.ones(3), **{"<b>\u540d": np.ones(2)})
+    svg = jax.why_recompiled(f).svg()
+    assert "<b>" not in svg
+    assert "&lt;b&gt;" in svg
+
+
+def test_number_of_a_cell(notebook: Any) -> None:
+    notebook.run("grow = jax.jit(lambda x: x)\nfor n in (2, 3): grow(np.ones(n))")
+    number = notebook.shell.execution_count - 1
+    notebook.run(f"v = jax.why_recompiled({number})")
+    assert notebook["v"].verdict.startswith("Trace 2 compiled again: x is f32[3]")
+    with pytest.raises(ValueError, match="cell 99 has neither defined nor called"):
+        jax.why_recompiled(99)
