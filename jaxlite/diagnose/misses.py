@@ -33,6 +33,7 @@ _MAX_SITES = 1024
 #: From this many hits on they are counted by a call log only.
 COUNTED_HITS = 3
 _MAX_TEXT = 80
+_MAX_DECORATORS = 16
 
 #: Numbers for function objects: an ``id`` may be used again, a number is not.
 owner_numbers = itertools.count(1)
@@ -229,11 +230,21 @@ def _site_key(fun: Any, options: Any) -> tuple[Any, types.FunctionType | None]:
     inner = source_function(fun)
     if inner is None:
         return (kind_of(fun), getattr(fun, "__name__", id(type(fun))), options), None
-    outer = getattr(fun, "__code__", inner.__code__)
-    return (
-        (kind_of(fun), inner.__code__.co_filename, inner.__code__, outer.co_qualname, options),
-        inner,
-    )
+    code = inner.__code__
+    outer = getattr(fun, "__code__", code)
+    key = (kind_of(fun), code.co_filename, code, outer.co_qualname, decorated(inner), options)
+    return key, inner
+
+
+def decorated(function: Any) -> types.CodeType | None:
+    """Return the code below a decorator: all that it decorates would be one function else."""
+    code = None
+    for _ in range(_MAX_DECORATORS):
+        function = getattr(function, "__wrapped__", None)
+        if function is None:
+            break
+        code = getattr(function, "__code__", code)
+    return code
 
 
 def site_of(function: Any, make: bool = False) -> Site | None:
