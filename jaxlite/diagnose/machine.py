@@ -1,12 +1,14 @@
-"""What this machine can do at most. In: nothing. Out: ``Machine``, measured once per process.
+"""What this machine can do at most. In: nothing. Out: ``Machine``, measured once per machine.
 
 Two limits bind every kernel: how fast memory is copied, and how many multiplications and additions
-are done per second. Both are measured in about 0.3 s, the way NumPy does them.
+are done per second. Both are measured in about 0.3 s, the way NumPy does them, and kept in the
+compilation cache for later processes.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import os
 import platform
 import time
@@ -15,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from jaxlite.runtime import disk_cache
 
 __all__ = ["Machine", "machine"]
 
@@ -34,6 +38,18 @@ class Machine:
     cores: int
     copy_bytes_s: float
     flops_s: float
+
+    def roofline(self, n_bytes: float, flops: float) -> tuple[float, str]:
+        """Return the seconds this much work takes at full speed, and the limit that binds.
+
+        Data in the processor's caches can be moved faster than this, and a machine that was busy
+        when it was measured can do more.
+
+        >>> Machine("x86_64", 2, 2e10, 2e11).roofline(2e10, 1e11)
+        (1.0, 'memory')
+        """
+        moving, counting = n_bytes / self.copy_bytes_s, flops / self.flops_s
+        return (moving, "memory") if moving >= counting else (counting, "arithmetic")
 
     @property
     def balance(self) -> float:
@@ -60,16 +76,30 @@ class Machine:
 
 @functools.cache
 def machine() -> Machine:
-    """Measure, once per process."""
+    """Return the limits: those an earlier process measured on this machine, else measured now."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    name, cores = platform.processor() or platform.machine(), cores or 1
+    cache = disk_cache.current()
+    # Figures of another machine that shares the folder, or of another NumPy, are not ours.
+    key = disk_cache.key_of("machine", platform.node(), name, str(cores), np.__version__)
+    kept = cache.get(key) if cache else None
+    if kept is not None:
+        return Machine(name, cores, *json.loads(kept))
+    copy_bytes_s, flops_s = _measure()
+    if cache:
+        cache.put(key, json.dumps((copy_bytes_s, flops_s)).encode())
+    return Machine(name, cores, copy_bytes_s, flops_s)
+
+
+def _measure() -> tuple[float, float]:
+    """Return bytes per second of a copy, operations per second of a matrix product."""
     source = np.ones(_COPY_BYTES, np.uint8)
     target = np.empty_like(source)
     a = np.ones((_SIDE, _SIDE), np.float32)
     out = np.empty_like(a)
     copy_s = _best(lambda: np.copyto(target, source))
     product_s = _best(lambda: np.matmul(a, a, out=out))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    name = platform.processor() or platform.machine()
-    return Machine(name, cores or 1, 2 * _COPY_BYTES / copy_s, 2 * _SIDE**3 / product_s)
+    return 2 * _COPY_BYTES / copy_s, 2 * _SIDE**3 / product_s
 
 
 def _best(run: Callable[[], Any]) -> float:

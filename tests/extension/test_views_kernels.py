@@ -89,9 +89,14 @@ def test_time_is_measured_on_values_and_said_to_be_missing_on_types() -> None:
     assert measured.timing is not None
     assert measured.data()["measured_s"] > 0
     assert "median of" in measured.text()
+    assert measured.data()["roofline_s"] > 0
+    assert measured.data()["limit"] in ("memory", "arithmetic")
+    assert re.search(r"by roofline +.*(memory|arithmetic) limit", measured.text())
     types = kernels(jnp.sin, programs.f32(8, 8))
     assert types.timing is None
     assert "not measured" in types.text()
+    assert types.data()["roofline_s"] is None
+    assert "by roofline" not in types.text()
 
 
 def test_measuring_leaves_numpy_arguments_alone() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import jaxlite
+from jaxlite.diagnose.machine import machine
 from jaxlite_ipython.report import milliseconds
 from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.canvas import Canvas
@@ -117,15 +118,22 @@ class KernelsView(View):
         how = ["", ", in brief", f", the {MAX_CARDS} that move most"][self.level]
         return f"{ops}{how} \N{MIDDLE DOT} compiled in {milliseconds(seconds)}"
 
+    def roofline(self) -> tuple[float, str] | None:
+        """Return the seconds at this machine's full speed and the limit that binds, if measured."""
+        facts = self.facts
+        if self.timing is None or not (facts.n_bytes or facts.flops):
+            return None
+        return machine().roofline(facts.n_bytes, facts.flops)
+
     def figures(self) -> list[Figure]:
-        """The numbers on top: time, bytes, arithmetic, suggestions."""
+        """The numbers on top: time, bytes, arithmetic, roofline, suggestions."""
         facts, timing = self.facts, self.timing
         if timing is None:
             figures = [Figure("not measured", "types without values were given")]
         else:
             runs = f"median of {count(timing.n_runs, 'run')}"
             spread = f"\N{PLUS-MINUS SIGN}{time_text(timing.spread_s)}"
-            figures = [Figure(time_text(timing.median_s), f"{runs}, {spread}, whole call")]
+            figures = [Figure(f"{time_text(timing.median_s)} a call", f"{runs}, {spread}")]
         unfused = f"op by op: {bytes_text(facts.n_bytes_unfused)}"
         if facts.n_bytes:
             ratio = facts.n_bytes_unfused / facts.n_bytes
@@ -137,6 +145,15 @@ class KernelsView(View):
             through = facts.n_bytes / timing.median_s
             reached = f"{_ABOUT}{rate_text(rate, 'FLOP/s')}, {rate_text(through, 'B/s')} reached"
         figures.append(Figure(f"{_ABOUT}{flops_text(facts.flops)}", reached, True))
+        if timing is not None and (bound := self.roofline()) is not None:
+            full_speed_s, limit = bound
+            percent = 100 * full_speed_s / timing.median_s
+            note = f"{percent:.2g} % of {limit} limit"
+            if percent > 100:
+                note = f"above measured {limit} limit"
+            elif percent >= 99.5:
+                note = f"{limit} limit reached"
+            figures.append(Figure(f"{_ABOUT}{time_text(full_speed_s)} by roofline", note, True))
         n = sum(g.has_fix for g in facts.gaps)
         note = f"{count(len(facts.gaps), 'place')} not fused"
         figures.append(Figure(count(n, "suggestion"), note))
@@ -148,6 +165,7 @@ class KernelsView(View):
     def data(self) -> dict[str, Any]:
         """Return totals, kernels in the order they run, and the reasons between them."""
         c, facts, timing = self.compilation, self.facts, self.timing
+        full_speed_s, limit = self.roofline() or (None, None)
         return {
             "view": "kernels",
             "function": self.subject.title,
@@ -155,6 +173,8 @@ class KernelsView(View):
             "n_kernels": c.n_kernels,
             "compile_s": sum(c.seconds.values()),
             "measured_s": timing.median_s if timing else None,
+            "roofline_s": full_speed_s,
+            "limit": limit,
             "bytes": facts.n_bytes,
             "bytes_unfused": facts.n_bytes_unfused,
             "flops": facts.flops,
