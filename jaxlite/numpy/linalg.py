@@ -30,7 +30,10 @@ from jaxlite.numpy.diagonals import diagonal as general_diagonal
 from jaxlite.numpy.diagonals import trace as general_trace
 from jaxlite.numpy.einstein import einsum
 from jaxlite.numpy.products import cross as general_cross
-from jaxlite.numpy.products import matmul, outer, tensordot, vecdot
+from jaxlite.numpy.products import matmul as general_matmul
+from jaxlite.numpy.products import outer as general_outer
+from jaxlite.numpy.products import tensordot as general_tensordot
+from jaxlite.numpy.products import vecdot
 from jaxlite.numpy.promotion import as_operand, check_arraylike, promote_all_inexact
 from jaxlite.numpy.ranges import eye
 from jaxlite.numpy.rearrange import broadcast_to, matrix_transpose, moveaxis
@@ -245,10 +248,10 @@ def matrix_power(a: Any, n: int) -> Value:
     out: Value | None = None
     while n:
         if n % 2:
-            out = x if out is None else matmul(out, x)
+            out = x if out is None else general_matmul(out, x)
         n //= 2
         if n:
-            x = matmul(x, x)
+            x = general_matmul(x, x)
     assert out is not None
     return out
 
@@ -278,6 +281,76 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Value:
     last_axis = [] if values[-1].ndim == 1 else [last]
     out: Value = einsum(*operands, first_axis + last_axis, optimize="auto", precision=precision)
     return out
+
+
+def matmul(
+    x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
+) -> Value:
+    """Return the matrix product of ``T[*b, n, k]`` and ``T[*b, k, m]``, as ``jnp.matmul``.
+
+    Raises:
+        TypeError: shapes that do not fit, or operands that are no arrays.
+
+    Example:
+        >>> matmul(np.float32([[1, 2]]), np.float32([[3], [4]]))
+        Array([[11.]], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.matmul", x1, x2)
+    return general_matmul(
+        x1, x2, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def outer(x1: Any, x2: Any, /) -> Value:
+    """Return all products ``T[n, m]`` of two vectors ``T[n]`` and ``T[m]``.
+
+    Raises:
+        ValueError: an operand that is no vector (``jnp.outer`` flattens it).
+
+    Example:
+        >>> outer(np.float32([1, 2]), np.float32([3, 4]))
+        Array([[3., 4.],
+               [6., 8.]], dtype=float32)
+    """
+    check_arraylike("jnp.linalg.outer", x1, x2)
+    x1, x2 = (as_operand("jnp.linalg.outer", x) for x in (x1, x2))
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise ValueError(
+            "Input arrays must be one-dimensional, "
+            f"but they are x1.ndim={x1.ndim} x2.ndim={x2.ndim}"
+        )
+    return general_outer(x1, x2)
+
+
+def tensordot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axes: Any = 2,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Value:
+    """Return the sum of products over ``axes`` of both operands, as ``jnp.tensordot``.
+
+    Raises:
+        ValueError: axes that do not fit the operands.
+        TypeError: lengths that differ along summed axes.
+
+    Example:
+        >>> tensordot(np.float32([1, 2]), np.float32([3, 4]), axes=1)
+        Array(11., dtype=float32)
+    """
+    check_arraylike("jnp.linalg.tensordot", x1, x2)
+    return general_tensordot(
+        x1,
+        x2,
+        axes=axes,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Value:

@@ -1,5 +1,7 @@
 """Decompositions and solvers line by line under jaxlite and JAX; both call the same LAPACK."""
 
+import inspect
+
 import jax
 import numpy as np
 import pytest
@@ -230,3 +232,21 @@ def test_half_precision_is_an_error(name: str, dtype: str) -> None:
 def test_every_name_of_jax_is_there() -> None:
     theirs = {n for n in dir(jax.numpy.linalg) if not n.startswith("_")}
     assert theirs == set(jaxlite.numpy.linalg.__all__)
+
+
+def test_products_take_the_arguments_of_jax() -> None:
+    theirs = jax.numpy.linalg
+    matrix, vector = np.ones((2, 2), np.float32), np.arange(3, dtype=np.int32)
+    for name in ("matmul", "outer", "tensordot"):
+        mine, want = (inspect.signature(getattr(m, name)) for m in (jaxlite.numpy.linalg, theirs))
+        assert [(p.name, p.kind, p.default) for p in mine.parameters.values()] == [
+            (p.name, p.kind, p.default) for p in want.parameters.values()
+        ]
+    got, want = jaxlite.numpy.linalg.outer(vector, 2.0 * vector), theirs.outer(vector, 2.0 * vector)
+    np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+    assert got.dtype == want.dtype
+    with pytest.raises(ValueError, match="Input arrays must be one-dimensional") as caught:
+        theirs.outer(matrix, vector)
+    with pytest.raises(ValueError, match="Input arrays must be one-dimensional") as raised:
+        jaxlite.numpy.linalg.outer(matrix, vector)
+    assert str(raised.value).startswith(str(caught.value).splitlines()[0])
