@@ -2,10 +2,10 @@
 
 Invariant: results are bit for bit the same, effects stay and keep their order. Next: ``fuse.py``.
 
-One walk forwards: calls are replaced by their bodies, equations on literals are computed, exact
-algebra is applied (``simplify``), and an equation that was there before is not done again. One walk
-backwards drops what nobody needs (``prune`` does so inside loops). Bodies of control flow are
-optimised the same way::
+One walk forwards: calls and composites are replaced by their bodies, equations on literals are
+computed, exact algebra is applied (``simplify``), and an equation that was there before is not done
+again. One walk backwards drops what nobody needs (``prune`` does so inside loops). Bodies of
+control flow are optimised the same way::
 
     b = mul a 1.0; c = neg b; d = neg c; e = sin d; f = sin a   ->   f = sin a
 """
@@ -22,6 +22,7 @@ from jaxlite.compiler.simplify import Rewrite, simplify
 from jaxlite.language.dtypes import kind_of
 from jaxlite.language.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
 from jaxlite.language.structure import param_key
+from jaxlite.primitives.composite import Composite
 from jaxlite.primitives.slicing import slice_p
 
 
@@ -74,6 +75,8 @@ class _Walk:
             ins = [a if isinstance(a, Literal) else env[a] for a in eqn.invars]
             if getattr(eqn.primitive, "role", "") == "call":
                 outs = self.inline(eqn, ins)
+            elif isinstance(eqn.primitive, Composite):
+                outs = self.expand(eqn, eqn.primitive, ins)
             else:
                 outs = self.visit(eqn, ins, is_copy)
             env.update(zip(eqn.outvars, outs, strict=True))
@@ -89,6 +92,16 @@ class _Walk:
             env[var] = self.constant(value, Var(var.aval))
         self.run(jaxpr.eqns, env, is_copy=True)
         return [_read(env, a) for a in jaxpr.outvars]
+
+    def expand(self, eqn: JaxprEqn, primitive: Composite, ins: list[Atom]) -> Sequence[Atom]:
+        """Put simpler equations in the place of one; they belong to the same line."""
+        closed = primitive.expand([a.aval for a in ins], eqn.params)
+        env: dict[Var, Atom] = dict(zip(closed.jaxpr.invars, ins, strict=True))
+        for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+            env[var] = self.constant(value, Var(var.aval))
+        own = [e.replace(source=eqn.source) for e in closed.jaxpr.eqns]
+        self.run(own, env, is_copy=True)
+        return [_read(env, a) for a in closed.jaxpr.outvars]
 
     def visit(self, eqn: JaxprEqn, ins: list[Atom], is_copy: bool) -> Sequence[Atom]:
         """Return where the results of one equation are, adding it (or a simpler one) if needed."""

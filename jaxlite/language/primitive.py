@@ -210,6 +210,16 @@ def set_zero_maker(make: Callable[[ShapedArray], Any]) -> None:
     _helpers["zeros"] = make
 
 
+def set_stager(stage_out: Callable[..., Any]) -> None:
+    """Install the function that records a jaxpr (``transforms/stage_out``)."""
+    _helpers["stage"] = stage_out
+
+
+def stage(function: Callable[..., Any], avals: Sequence[ShapedArray]) -> Any:
+    """Return the closed jaxpr of ``function``, a rule written in strict functions, on ``avals``."""
+    return _helpers["stage"](function, avals)
+
+
 def zeros_of(aval: ShapedArray) -> Any:
     """Return zeros of ``aval`` under the current trace (``float0``: a NumPy array, as in JAX)."""
     if aval.dtype == dtypes.float0:

@@ -1,7 +1,7 @@
 """``jaxlite.lax``: the operations under ``jaxlite.numpy``, with ``jax.lax``'s names and signatures.
 
 Files, in reading order: ``operands`` (what counts as an array), ``elementwise``, ``shapes``,
-``slicing``, ``reductions``, ``windows``, ``linear_algebra``, ``convolution``, ``linalg``,
+``slicing``, ``reductions``, ``convolution``, ``windows``, ``linear_algebra``, ``linalg``,
 ``fourier``, ``barriers``, ``parallel``. Control flow comes from ``api``.
 
 Strict where NumPy is generous: dtypes must be equal, shapes too (a scalar, or an axis of length 1,

@@ -1,11 +1,8 @@
-"""Convolutions in every layout: ``conv_general_dilated`` and its short forms.
+"""``lax`` functions for convolutions. In: a batch of arrays, kernels. Out: arrays.
 
-In: ``lhs`` (batch, features, spatial axes in some order), ``rhs`` (output and input features,
-window). Out: ``out`` (batch, features, spatial axes in some order).
-
-A convolution is one matrix product: the operand's windows are laid side by side (strided slices,
-one for every place in the window) and multiplied with the flattened kernel; groups are its batch
-axes. Derivatives and batching are those of pad, slice, concatenate and ``dot_general``.
+``dimension_numbers`` says which axis is what, as three strings such as ``("NHWC", "HWIO", "NHWC")``
+(None: ``("NCHW", "OIHW", "NCHW")``); ``padding`` is "VALID", "SAME", "SAME_LOWER" or (low, high)
+for every spatial axis. Holes are called dilation: of the input (``lhs_dilation``) or the kernel.
 """
 
 from __future__ import annotations
@@ -13,100 +10,188 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
+from jaxlite.language import dtypes
 from jaxlite.language.array import Value
+from jaxlite.lax.elementwise import eq
 from jaxlite.lax.linear_algebra import dot_general
-from jaxlite.lax.operands import as_array, constant
-from jaxlite.lax.shapes import pad, reshape, rev, stack, transpose
-from jaxlite.lax.windows import Pads, padtype_to_pads, spread, taps
+from jaxlite.lax.operands import as_array
+from jaxlite.lax.shapes import (
+    broadcast_in_dim,
+    broadcasted_iota,
+    convert_element_type,
+    reshape,
+    rev,
+    transpose,
+)
+from jaxlite.primitives.convolution import (
+    ConvDimensionNumbers,
+    conv_general_dilated_p,
+    dilated,
+    output_sizes,
+)
+from jaxlite.primitives.dot import canonical_precision
 
 __all__ = [
     "ConvDimensionNumbers",
+    "ConvGeneralDilatedDimensionNumbers",
     "conv",
     "conv_dimension_numbers",
     "conv_general_dilated",
+    "conv_general_dilated_local",
     "conv_general_dilated_patches",
+    "conv_general_permutations",
+    "conv_general_shape_tuple",
+    "conv_shape_tuple",
     "conv_transpose",
+    "conv_transpose_shape_tuple",
     "conv_with_general_padding",
+    "padtype_to_pads",
 ]
 
-
-class ConvDimensionNumbers(NamedTuple):
-    """Where batch and features are: axes of batch, feature, space (``rhs``: out, in, space)."""
-
-    lhs_spec: tuple[int, ...]
-    rhs_spec: tuple[int, ...]
-    out_spec: tuple[int, ...]
+Padding: TypeAlias = "str | Sequence[tuple[int, int]]"
+ConvGeneralDilatedDimensionNumbers: TypeAlias = "tuple[str, str, str] | ConvDimensionNumbers | None"
 
 
-#: conv_transpose's layouts by rank.
-_CHANNELS_LAST = {
-    3: ("NHC", "HIO", "NHC"),
-    4: ("NHWC", "HWIO", "NHWC"),
-    5: ("NHWDC", "HWDIO", "NHWDC"),
-}
+# --- which axis is what, and how much is put around ---
 
 
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
-    """Return a layout as axes: None is ``("NCHW", "OIHW", "NCHW")`` in any rank.
+    """Return the axes that ``dimension_numbers`` names, as numbers.
 
     Raises:
-        TypeError: ranks that differ, or strings that are no layout.
+        TypeError: ranks differ, or the names do not fit.
 
     Example:
-        >>> conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC")).lhs_spec
-        (0, 3, 1, 2)
+        >>> conv_dimension_numbers((1, 2, 3, 4), (5, 6, 2, 7), ("NHWC", "HWIO", "NHWC"))
+        ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     if len(lhs_shape) != len(rhs_shape):
         raise TypeError(
-            "convolution requires lhs and rhs ndim to be equal, "
-            f"got {len(lhs_shape)} and {len(rhs_shape)}."
+            "convolution requires lhs and rhs ndim to be equal, got "
+            f"{len(lhs_shape)} and {len(rhs_shape)}."
         )
     if dimension_numbers is None:
-        axes = tuple(range(len(lhs_shape)))
-        return ConvDimensionNumbers(axes, axes, axes)
-    if not isinstance(dimension_numbers, list | tuple):
+        order = tuple(range(len(lhs_shape)))
+        return ConvDimensionNumbers(order, order, order)
+    if not isinstance(dimension_numbers, tuple | list):
         raise TypeError(
-            "convolution dimension_numbers must be tuple/list or None, "
-            f"got {type(dimension_numbers)}."
+            "convolution dimension_numbers must be tuple/list or None, got "
+            f"{type(dimension_numbers)}."
         )
     if len(dimension_numbers) != 3:
         raise TypeError(
-            "convolution dimension_numbers list/tuple must be length 3, "
-            f"got {len(dimension_numbers)}."
+            "convolution dimension_numbers list/tuple must be length 3, got "
+            f"{len(dimension_numbers)}."
         )
-    if not all(isinstance(spec, str) for spec in dimension_numbers):
-        raise TypeError(
-            "convolution dimension_numbers elements must be strings, "
-            f"got {tuple(map(type, dimension_numbers))}."
-        )
-    lhs, rhs, out = dimension_numbers
-    space = [c for c in rhs if c not in "OI"]
-    wanted = {"N", "C", *space}
-    fits = set(lhs) == wanted and set(out) == wanted and set(rhs) == {"O", "I", *space}
-    if not fits:
+    if not all(isinstance(names, str) for names in dimension_numbers):
+        kinds = tuple(type(names) for names in dimension_numbers)
+        raise TypeError(f"convolution dimension_numbers elements must be strings, got {kinds}.")
+    for position, names in enumerate(dimension_numbers):
+        if len(names) != len(lhs_shape):
+            raise TypeError(
+                f"convolution dimension_numbers[{position}] must have len equal to the ndim of lhs "
+                f"and rhs, got {len(names)} for lhs and rhs shapes {tuple(lhs_shape)} and "
+                f"{tuple(rhs_shape)}."
+            )
+    return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
+
+
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Return for each of three strings of axis names the axes in standard order.
+
+    Raises:
+        TypeError: a name is missing or there twice, or the spatial names differ.
+
+    Example:
+        >>> conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+        ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    """
+    pairs = ("N", "C"), ("O", "I"), ("N", "C")
+    for position, (names, (a, b)) in enumerate(zip(dimension_numbers, pairs, strict=True)):
+        if names.count(a) != 1 or names.count(b) != 1:
+            raise TypeError(
+                f"convolution dimension_numbers[{position}] must contain the characters '{a}' and "
+                f"'{b}' exactly once, got {names}."
+            )
+        if len(names) != len(set(names)):
+            raise TypeError(
+                f"convolution dimension_numbers[{position}] cannot have duplicate characters, got "
+                f"{names}."
+            )
+    spatial = [
+        [c for c in names if c not in pair]
+        for names, pair in zip(dimension_numbers, pairs, strict=True)
+    ]
+    if not set(spatial[0]) == set(spatial[1]) == set(spatial[2]):
         raise TypeError(
             "convolution dimension_numbers elements must each have the same set of spatial "
-            f"characters, got {tuple(dimension_numbers)}."
+            f"characters, got {dimension_numbers}."
         )
-    return ConvDimensionNumbers(
-        *(
-            tuple(spec.index(c) for c in (*first, *space))
-            for spec, first in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
-        )
+    # The kernel's order of the spatial axes is everybody's.
+    return tuple(
+        tuple(names.index(c) for c in (*pair, *spatial[1]))
+        for names, pair in zip(dimension_numbers, pairs, strict=True)
     )
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+) -> list[tuple[int, int]]:
+    """Return (low, high) for every axis for "VALID", "SAME" or "SAME_LOWER".
+
+    Raises:
+        RuntimeError: another word.
+
+    Example:
+        >>> padtype_to_pads((8, 8), (3, 3), (2, 2), "SAME")
+        [(0, 1), (0, 1)]
+    """
+    word = padding.upper() if isinstance(padding, str) else padding
+    if word == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if word not in ("SAME", "SAME_LOWER"):
+        raise RuntimeError(
+            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
+        )
+    pads = []
+    for n, k, step in zip(in_shape, window_shape, window_strides, strict=True):
+        total = max((-(-n // step) - 1) * step + k - n, 0)
+        less, more = total // 2, total - total // 2
+        pads.append((less, more) if word == "SAME" else (more, less))
+    return pads
+
+
+def _ints(values: Sequence[int]) -> tuple[int, ...]:
+    return tuple(operator.index(v) for v in values)
+
+
+def _pads(padding: Any, name: str) -> tuple[tuple[int, int], ...]:
+    try:
+        return tuple((operator.index(low), operator.index(high)) for low, high in padding)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"padding argument to {name} should be a string or a sequence of (low, high) pairs, "
+            f"got {padding}"
+        ) from None
+
+
+# --- convolutions ---
 
 
 def conv_general_dilated(
     lhs: Any,
     rhs: Any,
     window_strides: Sequence[int],
-    padding: Any,
+    padding: Padding,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None,
@@ -116,170 +201,89 @@ def conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Value:
-    """Return the convolution (without a flip of the kernel) of ``lhs`` and ``rhs``.
+    """Return the products of kernels with all windows of ``lhs``: any convolution of networks.
 
     Args:
-        lhs: ``T[n, c, *space]`` in the layout of ``dimension_numbers``.
-        rhs: ``T[o, c / groups, *window]`` in that layout.
-        window_strides: steps between windows, one for every spatial axis.
-        padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or ``(low, high)`` pairs.
-        lhs_dilation: distance of the elements of ``lhs`` (transposed convolution).
-        rhs_dilation: distance of the elements of the window (atrous convolution).
-        dimension_numbers: three strings such as ``("NHWC", "HWIO", "NHWC")``, or None.
+        lhs: ``T[batch, feature, *spatial]`` in the order that ``dimension_numbers`` says.
+        rhs: ``T[out feature, in feature, *window]``.
+        window_strides: steps between windows, one per spatial axis.
+        padding: "SAME", "VALID", "SAME_LOWER" or (low, high) pairs, which may be negative.
+        lhs_dilation: holes between input elements (a transposed convolution); None: 1s.
+        rhs_dilation: holes between kernel elements; None: 1s.
+        dimension_numbers: see ``conv_dimension_numbers``.
         feature_group_count: groups of features that are convolved apart.
-        batch_group_count: groups of the batch that are convolved apart.
-        precision: accepted; the CPU is always exact.
-        preferred_element_type: dtype of the sums and of the result.
+        batch_group_count: groups of the batch, each with its own output features.
+        precision: see ``Precision``.
+        preferred_element_type: dtype of the result and of the sums.
         out_sharding: only None (one device).
 
     Raises:
-        TypeError: dtypes, ranks or layouts that do not fit.
-        ValueError: sizes that do not fit.
-        RuntimeError: an unknown name of a padding.
+        TypeError, ValueError: shapes, names, dtypes or groups do not fit.
 
     Example:
         >>> import numpy as np
-        >>> x, k = np.float32([[[1, 2, 3]]]), np.float32([[[1, 1]]])
-        >>> conv_general_dilated(x, k, (1,), "VALID")
-        Array([[[3., 5.]]], dtype=float32)
+        >>> x, kernel = np.ones((1, 1, 3, 3), np.float32), np.ones((1, 1, 2, 2), np.float32)
+        >>> conv_general_dilated(x, kernel, (1, 1), "VALID")
+        Array([[[[4., 4.],
+                 [4., 4.]]]], dtype=float32)
     """
-    x, k = as_array(lhs, "conv_general_dilated"), as_array(rhs, "conv_general_dilated", 1)
-    layout = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
-    if x.dtype != k.dtype and preferred_element_type is None:
-        raise TypeError(
-            "lax.conv_general_dilated requires arguments to have the same dtypes, "
-            f"got {x.dtype}, {k.dtype}."
-        )
-    if isinstance(padding, str) and lhs_dilation is not None and any(d != 1 for d in lhs_dilation):
-        raise ValueError(
-            "String padding is not implemented for transposed convolution using this op. Please "
-            "either exactly specify the required padding or use conv_transpose."
-        )
-    x, k = transpose(x, layout.lhs_spec), transpose(k, layout.rhs_spec)
-    _check_groups(x.shape, k.shape, feature_group_count, batch_group_count)
-    x = _windows(x, k.shape[2:], window_strides, padding, lhs_dilation, rhs_dilation)
-    # x: [n, c, taps, *out], k: [o, i, taps]; groups of features or of the batch come first.
-    groups = feature_group_count * batch_group_count
-    n, c, size, *space = x.shape
-    o, i = k.shape[:2]
-    k = reshape(k, (groups, o // groups, i, size))
-    if batch_group_count > 1:
-        x = reshape(x, (groups, n // groups, c, size, *space))
+    name = "conv_general_dilated"
+    x, kernel = as_array(lhs, name), as_array(rhs, name, 1)
+    numbers = conv_dimension_numbers(x.shape, kernel.shape, dimension_numbers)
+    n = x.ndim - 2
+    base = (1,) * n if lhs_dilation is None else _ints(lhs_dilation)
+    hole = (1,) * n if rhs_dilation is None else _ints(rhs_dilation)
+    strides = _ints(window_strides)
+    if isinstance(padding, str):
+        if any(d != 1 for d in base):
+            raise ValueError(
+                "String padding is not implemented for transposed convolution using this op. "
+                "Please either exactly specify the required padding or use conv_transpose."
+            )
+        if any(d <= 0 for d in hole):
+            raise TypeError(f"All dilations must be positive, got {hole}.")
+        window = [dilated(kernel.shape[d], f) for d, f in zip(numbers.rhs_spec[2:], hole)]
+        sizes = [x.shape[d] for d in numbers.lhs_spec[2:]]
+        if len(strides) != n:
+            raise ValueError(
+                f"{name} window and window_strides must have the same number of dimensions, but "
+                f"got {n} and {len(strides)}"
+            )
+        pads = tuple(padtype_to_pads(sizes, window, strides, padding))
     else:
-        x = transpose(
-            reshape(x, (n, groups, c // groups, size, *space)),
-            (1, 0, *range(2, 4 + len(space))),
-        )
-    out = dot_general(k, x, (((2, 3), (2, 3)), ((0,), (0,))), precision, preferred_element_type)
-    # The product is [groups, o / groups, n, *out].
-    out = transpose(out, (2, 0, 1, *range(3, out.ndim)))
-    out = reshape(out, (out.shape[0], o, *space))
-    return transpose(out, [layout.out_spec.index(a) for a in range(out.ndim)])
+        pads = _pads(padding, name)
+    return conv_general_dilated_p.bind(
+        x,
+        kernel,
+        window_strides=strides,
+        padding=pads,
+        lhs_dilation=base,
+        rhs_dilation=hole,
+        dimension_numbers=numbers,
+        feature_group_count=operator.index(feature_group_count),
+        batch_group_count=operator.index(batch_group_count),
+        precision=canonical_precision(precision),
+        preferred_element_type=_dtype(preferred_element_type),
+        out_sharding=None,
+    )
 
 
-def _windows(
-    x: Value,
-    window: Sequence[int],
-    strides: Sequence[int],
-    padding: Any,
-    lhs_dilation: Sequence[int] | None,
-    rhs_dilation: Sequence[int] | None,
-) -> Value:
-    """Return ``T[n, c, *space] -> T[n, c, taps, *out]``: all windows side by side."""
-    rank = x.ndim - 2
-    gaps = _spatial("lhs_dilation", rank, lhs_dilation)
-    holes = _spatial("rhs_dilation", rank, rhs_dilation)
-    steps = _spatial("window_strides", rank, strides)
-    pads = _pads(x.shape[2:], window, steps, padding, gaps, holes)
-    zero = constant(0, x.dtype)
-    edges = [(lo, hi, g - 1) for (lo, hi), g in zip(pads, gaps)]
-    x = pad(x, zero, [(0, 0, 0), (0, 0, 0), *edges])
-    parts = [x]
-    for axis, (w, s, h) in enumerate(zip(window, steps, holes)):
-        parts = [tap for part in parts for tap in taps(part, axis + 2, w, s, h)]
-    return stack(parts, 2)
-
-
-def _pads(
-    shape: Sequence[int],
-    window: Sequence[int],
-    steps: Sequence[int],
-    padding: Any,
-    gaps: Sequence[int],
-    holes: Sequence[int],
-) -> Pads:
-    if isinstance(padding, str) or not isinstance(padding, Sequence):
-        wide = [spread(n, g) for n, g in zip(shape, gaps)]
-        return padtype_to_pads(wide, [spread(w, h) for w, h in zip(window, holes)], steps, padding)
-    if len(padding) != len(shape):
-        raise TypeError(
-            "Wrong number of explicit pads for convolution: "
-            f"expected {len(shape)}, got {len(padding)}."
-        )
-    return [(operator.index(lo), operator.index(hi)) for lo, hi in padding]
-
-
-def _spatial(name: str, rank: int, sizes: Sequence[int] | None) -> tuple[int, ...]:
-    out = (1,) * rank if sizes is None else tuple(operator.index(n) for n in sizes)
-    if len(out) != rank:
-        raise ValueError(f"{name} must have one entry per spatial axis ({rank}), got {out}")
-    if any(n < 1 for n in out):
-        raise ValueError(f"{name} must be positive, got {out}")
-    return out
-
-
-def _check_groups(
-    lhs: tuple[int, ...], rhs: tuple[int, ...], feature_groups: int, batch_groups: int
-) -> None:
-    if feature_groups < 1 or batch_groups < 1:
-        name, n = (
-            ("feature_group_count", feature_groups)
-            if feature_groups < 1
-            else ("batch_group_count", batch_groups)
-        )
-        raise ValueError(f"conv_general_dilated {name} must be a positive integer, got {n}.")
-    if feature_groups > 1 and batch_groups > 1:
-        raise ValueError(
-            "At most one of batch_group_count and feature_group_count may be > 1, got "
-            f"batch_group_count={batch_groups} and feature_group_count={feature_groups}"
-        )
-    if lhs[1] // feature_groups != rhs[1] or lhs[1] % feature_groups:
-        raise ValueError(
-            "conv_general_dilated lhs feature dimension size divided by feature_group_count must "
-            "equal the rhs input feature dimension size, but "
-            f"{lhs[1]} // {feature_groups} != {rhs[1]}."
-        )
-    if rhs[0] % feature_groups:
-        raise ValueError(
-            "conv_general_dilated rhs output feature dimension size must be a multiple of "
-            f"feature_group_count, but {rhs[0]} is not a multiple of {feature_groups}."
-        )
-    if lhs[0] % batch_groups:
-        raise ValueError(
-            "conv_general_dilated batch_group_count must divide lhs batch dimension size, but "
-            f"{batch_groups} does not divide {lhs[0]}."
-        )
-    if rhs[0] % batch_groups:
-        raise ValueError(
-            "conv_general_dilated rhs output feature dimension size must be a multiple of "
-            f"batch_group_count, but {rhs[0]} is not a multiple of {batch_groups}."
-        )
+def _dtype(dtype: Any) -> Any:
+    return None if dtype is None else dtypes.requested_dtype(dtype, "conv_general_dilated")
 
 
 def conv(
     lhs: Any,
     rhs: Any,
     window_strides: Sequence[int],
-    padding: str,
+    padding: Padding,
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Value:
-    """Return the plain convolution: ``T[n, c, *space], T[o, c, *window] -> T[n, o, *out]``.
+    """Return a plain convolution: ``T[N, C, *spatial], T[O, C, *window] -> T[N, O, *out]``.
 
-    Example:
-        >>> import numpy as np
-        >>> conv(np.ones((1, 2, 4), "float32"), np.ones((3, 2, 2), "float32"), (2,), "SAME").shape
-        (1, 3, 2)
+    Raises:
+        TypeError, ValueError: shapes or dtypes do not fit.
     """
     return conv_general_dilated(
         lhs,
@@ -295,19 +299,16 @@ def conv_with_general_padding(
     lhs: Any,
     rhs: Any,
     window_strides: Sequence[int],
-    padding: Any,
+    padding: Padding,
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Value:
-    """Return ``conv`` with explicit paddings and dilations.
+    """Return a convolution as ``conv`` with explicit padding and holes.
 
-    Example:
-        >>> import numpy as np
-        >>> x, k = np.ones((1, 1, 4), "float32"), np.ones((1, 1, 2), "float32")
-        >>> conv_with_general_padding(x, k, (1,), [(1, 0)], (1,), (2,)).shape
-        (1, 1, 3)
+    Raises:
+        TypeError, ValueError: shapes or dtypes do not fit.
     """
     return conv_general_dilated(
         lhs,
@@ -321,11 +322,19 @@ def conv_with_general_padding(
     )
 
 
+_CHANNELS_LAST = {
+    2: ("NC", "IO", "NC"),
+    3: ("NHC", "HIO", "NHC"),
+    4: ("NHWC", "HWIO", "NHWC"),
+    5: ("NHWDC", "HWDIO", "NHWDC"),
+}
+
+
 def conv_transpose(
     lhs: Any,
     rhs: Any,
     strides: Sequence[int],
-    padding: Any,
+    padding: Padding,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None,
     transpose_kernel: bool = False,
@@ -333,89 +342,238 @@ def conv_transpose(
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Value:
-    """Return the transposed ("fractionally strided") convolution; channels are last by default.
+    """Return a transposed convolution (a "deconvolution"): ``strides`` enlarge the input.
 
     Args:
-        lhs: ``T[n, *space, c]``.
-        rhs: ``T[*window, c, o]``.
-        strides: how far the elements of ``lhs`` are moved apart.
-        padding: ``"SAME"``, ``"VALID"``, or pairs.
-        rhs_dilation: distance of the elements of the window.
-        dimension_numbers: as for ``conv_general_dilated``.
-        transpose_kernel: flip the window and exchange its features: the gradient of ``conv``.
-        precision: accepted; the CPU is always exact.
-        preferred_element_type: dtype of the sums and of the result.
-        use_consistent_padding: explicit pairs are those of the convolution that is transposed.
+        lhs: the input; the feature axis is last unless ``dimension_numbers`` says otherwise.
+        rhs: the kernels.
+        strides: how much larger the output is along every spatial axis.
+        padding: "SAME" (output ``strides`` times the input), "VALID", or (low, high) pairs.
+        rhs_dilation: holes between kernel elements.
+        dimension_numbers: see ``conv_dimension_numbers``; None: channels last.
+        transpose_kernel: flip the window and exchange the kernel's features: the gradient of a
+            convolution with this kernel.
+        precision: see ``Precision``.
+        preferred_element_type: dtype of the result and of the sums.
+        use_consistent_padding: (low, high) pairs are those of the convolution that is transposed.
+
+    Raises:
+        TypeError, ValueError: shapes, names or dtypes do not fit.
 
     Example:
         >>> import numpy as np
-        >>> x, k = np.ones((1, 4, 2), "float32"), np.ones((3, 2, 5), "float32")
-        >>> conv_transpose(x, k, (2,), "SAME").shape
-        (1, 8, 5)
+        >>> x, kernel = np.ones((1, 3, 1), np.float32), np.ones((2, 1, 1), np.float32)
+        >>> conv_transpose(x, kernel, (2,), "SAME").ravel()
+        Array([1., 1., 1., 1., 1., 1.], dtype=float32)
     """
-    x, k = as_array(lhs, "conv_transpose"), as_array(rhs, "conv_transpose", 1)
-    if dimension_numbers is None and x.ndim in _CHANNELS_LAST:
-        dimension_numbers = _CHANNELS_LAST[x.ndim]
-    layout = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
-    space = layout.rhs_spec[2:]
-    holes = _spatial("rhs_dilation", len(space), rhs_dilation)
-    window = [spread(k.shape[a], h) for a, h in zip(space, holes)]
-    if isinstance(padding, str) and padding in ("SAME", "VALID"):
-        pads = [_transposed_pad(w, s, padding) for w, s in zip(window, strides)]
-    elif use_consistent_padding and not isinstance(padding, str):
-        pads = [(w - 1 - lo, w - 1 - hi) for w, (lo, hi) in zip(window, padding)]
-    else:
-        pads = padding
+    x, kernel = as_array(lhs, "conv_transpose"), as_array(rhs, "conv_transpose", 1)
+    names = _CHANNELS_LAST.get(x.ndim) if dimension_numbers is None else dimension_numbers
+    if names is None:
+        raise ValueError(f"No 4+ dimensional dimension_number defaults, got {x.ndim - 2}.")
+    numbers = conv_dimension_numbers(x.shape, kernel.shape, names)
+    n = x.ndim - 2
+    hole = (1,) * n if rhs_dilation is None else _ints(rhs_dilation)
+    window = [dilated(kernel.shape[d], f) for d, f in zip(numbers.rhs_spec[2:], hole)]
+    pads: Any = padding
+    if isinstance(padding, str):
+        if padding.upper() in ("SAME", "VALID"):
+            pads = [_transposed_pads(k, s, padding.upper()) for k, s in zip(window, strides)]
+    elif use_consistent_padding:
+        pads = [(k - 1 - a, k - 1 - b) for k, (a, b) in zip(window, _pads(padding, "conv"))]
     if transpose_kernel:
-        order = list(range(k.ndim))
-        a, b = layout.rhs_spec[:2]
-        order[a], order[b] = order[b], order[a]
-        k = transpose(rev(k, space), order)
+        kernel = rev(kernel, numbers.rhs_spec[2:])
+        order = list(range(kernel.ndim))
+        a, b = numbers.rhs_spec[:2]
+        order[a], order[b] = b, a
+        kernel = transpose(kernel, order)
     return conv_general_dilated(
-        x,
-        k,
-        (1,) * len(space),
-        pads,
-        strides,
-        rhs_dilation,
-        layout,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-    )
+        x, kernel, (1,) * n, pads, strides, hole, numbers,
+        precision=precision, preferred_element_type=preferred_element_type,
+    )  # fmt: skip
 
 
-def _transposed_pad(window: int, stride: int, padding: str) -> tuple[int, int]:
+def _transposed_pads(k: int, step: int, padding: str) -> tuple[int, int]:
     if padding == "SAME":
-        total = window + stride - 2
-        low = window - 1 if stride > window - 1 else -(-total // 2)
+        total = k + step - 2
+        low = k - 1 if step > k - 1 else -(-total // 2)
     else:
-        total = window + stride - 2 + max(window - stride, 0)
-        low = window - 1
+        total = k + step - 2 + max(k - step, 0)
+        low = k - 1
     return low, total - low
+
+
+def _pick_kernels(n: int, size: int, dtype: Any) -> Value:
+    """Return ``n * size`` kernels, each of which picks one of ``size`` elements of a window."""
+    rows, columns = (broadcasted_iota("int32", (size, size), d) for d in (0, 1))
+    one_hot = convert_element_type(eq(rows, columns), dtype)
+    return broadcast_in_dim(one_hot, (n, size, size), (1, 2))
 
 
 def conv_general_dilated_patches(
     lhs: Any,
     filter_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: Padding,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None,
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Value:
-    """Return the windows of ``lhs`` as features: ``T[n, c, *space] -> T[n, c * taps, *out]``.
+    """Return the windows that a convolution sees, flattened into the feature axis (channel first).
+
+    Args:
+        lhs: as in ``conv_general_dilated``.
+        filter_shape: sizes of the window.
+        window_strides: steps between windows.
+        padding: as in ``conv_general_dilated``.
+        lhs_dilation: as in ``conv_general_dilated``.
+        rhs_dilation: as in ``conv_general_dilated``.
+        dimension_numbers: as in ``conv_general_dilated``.
+        precision: see ``Precision``.
+        preferred_element_type: dtype of the result.
+
+    Raises:
+        TypeError, ValueError: shapes or names do not fit.
 
     Example:
         >>> import numpy as np
-        >>> conv_general_dilated_patches(np.float32([[[1, 2, 3]]]), (2,), (1,), "VALID")
-        Array([[[1., 2.],
-                [2., 3.]]], dtype=float32)
+        >>> x = np.arange(4, dtype=np.float32).reshape(1, 1, 4)
+        >>> conv_general_dilated_patches(x, (2,), (1,), "VALID")
+        Array([[[0., 1., 2.],
+                [1., 2., 3.]]], dtype=float32)
     """
     x = as_array(lhs, "conv_general_dilated_patches")
-    layout = conv_dimension_numbers(x.shape, x.shape, dimension_numbers)
-    x = transpose(x, layout.lhs_spec)
-    x = _windows(x, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation)
-    out = reshape(x, (x.shape[0], x.shape[1] * math.prod(filter_shape), *x.shape[3:]))
-    return transpose(out, [layout.out_spec.index(a) for a in range(out.ndim)])
+    window = _ints(filter_shape)
+    numbers = conv_dimension_numbers(x.shape, x.shape, dimension_numbers)
+    n = x.shape[numbers.lhs_spec[1]]
+    size = math.prod(window)
+    kernel = reshape(_pick_kernels(n, size, x.dtype), (n * size, 1, *window))
+    where = numbers.rhs_spec
+    kernel = transpose(kernel, sorted(range(x.ndim), key=where.__getitem__))
+    return conv_general_dilated(
+        x, kernel, window_strides, padding, lhs_dilation, rhs_dilation, numbers,
+        feature_group_count=n, precision=precision, preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def conv_general_dilated_local(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+) -> Value:
+    """Return a convolution whose kernel is another one at every output position.
+
+    Args:
+        lhs: as in ``conv_general_dilated``.
+        rhs: kernels ``T[out feature, in feature * prod(filter_shape), *output spatial]``, in the
+            order that ``dimension_numbers`` says.
+        window_strides: steps between windows.
+        padding: as in ``conv_general_dilated``.
+        filter_shape: sizes of the window.
+        lhs_dilation: as in ``conv_general_dilated``.
+        rhs_dilation: as in ``conv_general_dilated``.
+        dimension_numbers: as in ``conv_general_dilated``.
+        precision: see ``Precision``.
+
+    Raises:
+        TypeError, ValueError: shapes or names do not fit.
+    """
+    x, kernels = (as_array(v, "conv_general_dilated_local", k) for k, v in enumerate((lhs, rhs)))
+    numbers = conv_dimension_numbers(x.shape, kernels.shape, dimension_numbers)
+    pair = precision if isinstance(precision, tuple) else (precision, precision)
+    patches = conv_general_dilated_patches(
+        x, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, numbers,
+        precision=pair[0],
+    )  # fmt: skip
+    _, rhs_spec, out_spec = numbers
+    out = dot_general(
+        patches,
+        kernels,
+        (((out_spec[1],), (rhs_spec[1],)), (out_spec[2:], rhs_spec[2:])),
+        precision=precision,
+    )
+    # (*spatial, batch, feature) -> the order of the output
+    n = x.ndim - 2
+    logical = (n, n + 1, *range(n))
+    return transpose(out, tuple(logical[k] for k in sorted(range(n + 2), key=out_spec.__getitem__)))
+
+
+# --- shapes alone ---
+
+
+def conv_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Any,
+    batch_group_count: int = 1,
+) -> tuple[int, ...]:
+    """Return the shape of ``conv`` for shapes in standard order.
+
+    Example:
+        >>> conv_shape_tuple((2, 3, 8, 8), (4, 3, 3, 3), (1, 1), "VALID")
+        (2, 4, 6, 6)
+    """
+    sizes, window = tuple(lhs_shape[2:]), tuple(rhs_shape[2:])
+    if isinstance(pads, str):
+        pads = padtype_to_pads(sizes, window, strides, pads)
+    if len(pads) != len(sizes):
+        raise TypeError(
+            f"Wrong number of explicit pads for convolution: expected {len(sizes)}, got "
+            f"{len(pads)}."
+        )
+    spatial = output_sizes(sizes, window, _ints(strides), _pads(pads, "conv"))
+    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *spatial)
+
+
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: Sequence[str],
+) -> tuple[int, ...]:
+    """Return the shape of ``conv_general_dilated`` without holes and groups.
+
+    Example:
+        >>> names = ("NHWC", "HWIO", "NHWC")
+        >>> conv_general_shape_tuple((2, 8, 8, 3), (3, 3, 3, 4), (1, 1), "SAME", names)
+        (2, 8, 8, 4)
+    """
+    a, b, c = conv_general_permutations(dimension_numbers)
+    shape = conv_shape_tuple(
+        [lhs_shape[d] for d in a], [rhs_shape[d] for d in b], window_strides, padding
+    )
+    return tuple(shape[c.index(d)] for d in range(len(shape)))
+
+
+def conv_transpose_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: Sequence[str],
+) -> tuple[int, ...]:
+    """Return the shape of ``conv_transpose``.
+
+    Example:
+        >>> names = ("NHWC", "HWIO", "NHWC")
+        >>> conv_transpose_shape_tuple((2, 8, 8, 3), (3, 3, 3, 4), (2, 2), "SAME", names)
+        (2, 16, 16, 4)
+    """
+    a, b, c = conv_general_permutations(dimension_numbers)
+    lhs, rhs = [lhs_shape[d] for d in a], [rhs_shape[d] for d in b]
+    if isinstance(padding, str):
+        pads = [_transposed_pads(k, s, padding.upper()) for k, s in zip(rhs[2:], window_strides)]
+    else:
+        pads = list(_pads(padding, "conv_transpose"))
+    sizes = [dilated(n, s) for n, s in zip(lhs[2:], window_strides)]
+    shape = conv_shape_tuple([*lhs[:2], *sizes], rhs, (1,) * len(sizes), pads)
+    return tuple(shape[c.index(d)] for d in range(len(shape)))

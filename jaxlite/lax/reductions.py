@@ -180,7 +180,7 @@ def reduce(
         return list(tree_flatten(out)[0])
 
     for axis in sorted(axes, reverse=True):
-        values = _halve(values, axis, combine)
+        values = fold(values, axis, combine)
     if not values[0].size:
         return tree_unflatten(tree, values)
     full = [_repeat(s, v.shape) for s, v in zip(starts, values)]
@@ -204,7 +204,7 @@ def _equals(init: Any, value: Any) -> bool:
     return bool(np.ndim(data) == 0 and data == value)
 
 
-def _halve(
+def fold(
     values: list[Value], axis: int, combine: Callable[[list[Value], list[Value]], list[Value]]
 ) -> list[Value]:
     """Combine the two halves of an axis until one element is left: log2(n) elementwise steps."""

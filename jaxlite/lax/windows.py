@@ -1,10 +1,4 @@
-"""Sliding windows: ``reduce_window`` and the padding arithmetic that convolutions share.
-
-In: arrays, window shapes, strides, paddings, dilations. Out: arrays of one element per window.
-
-A window is taken apart axis by axis: the elements at one place of all windows are a strided slice,
-and slices are combined in the order of the window. All derivatives follow from the slices.
-"""
+"""``lax.reduce_window``. In: arrays and a window. Out: one value per place of the window."""
 
 from __future__ import annotations
 
@@ -12,86 +6,30 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxlite.language import dtypes
+import numpy as np
+
 from jaxlite.language.array import Value
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
-from jaxlite.lax import elementwise, slicing
+from jaxlite.lax import elementwise
+from jaxlite.lax.convolution import padtype_to_pads
 from jaxlite.lax.operands import as_array
-from jaxlite.lax.reductions import neutral_start
-from jaxlite.lax.shapes import convert_type, full_like, pad
-from jaxlite.primitives.select import select_n
+from jaxlite.lax.reductions import fold, neutral_start
+from jaxlite.lax.shapes import broadcast_in_dim, convert_type, full
+from jaxlite.primitives.convolution import dilated, output_sizes
+from jaxlite.primitives.windows import (
+    reduce_window_max_p,
+    reduce_window_min_p,
+    reduce_window_sum_p,
+    windows_of,
+)
 
-__all__ = ["padtype_to_pads", "reduce_window", "reduce_window_shape_tuple"]
+__all__ = ["reduce_window", "reduce_window_shape_tuple"]
 
-Pads = list[tuple[int, int]]
-
-
-def padtype_to_pads(
-    in_shape: Sequence[int],
-    window_shape: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Any,
-) -> Pads:
-    """Return how many elements ``"SAME"``, ``"SAME_LOWER"`` or ``"VALID"`` add before and after.
-
-    Raises:
-        RuntimeError: another name.
-
-    Example:
-        >>> padtype_to_pads((5,), (2,), (1,), "SAME")
-        [(0, 1)]
-    """
-    name = padding.upper() if isinstance(padding, str) else getattr(padding, "name", None)
-    if name == "VALID":
-        return [(0, 0)] * len(in_shape)
-    if name not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError(
-            "Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', "
-            f"got {padding}.\n"
-            "  Fix: one of these three, or a (low, high) pair for every axis"
-        )
-    pads = []
-    for size, window, stride in zip(in_shape, window_shape, window_strides):
-        total = max((-(-size // stride) - 1) * stride + window - size, 0)
-        small, large = total // 2, total - total // 2
-        pads.append((small, large) if name == "SAME" else (large, small))
-    return pads
-
-
-def spread(size: int, dilation: int) -> int:
-    """Return the length of ``size`` elements with ``dilation - 1`` gaps between them."""
-    return (size - 1) * dilation + 1 if size else 0
-
-
-def taps(x: Value, axis: int, window: int, stride: int, dilation: int) -> list[Value]:
-    """Return ``window`` slices of ``x``: slice ``k`` holds element ``k`` of every window."""
-    count = max((x.shape[axis] - spread(window, dilation)) // stride + 1, 0)
-    reach = (count - 1) * stride + 1 if count else 0
-    starts = [min(k * dilation, x.shape[axis]) for k in range(window)]
-    return [slicing.slice_in_dim(x, s, s + reach, stride, axis) for s in starts]
-
-
-def reduce_window_shape_tuple(
-    operand_shape: Sequence[int],
-    window_dimensions: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Sequence[tuple[int, int]],
-    base_dilation: Sequence[int] | None = None,
-    window_dilation: Sequence[int] | None = None,
-) -> tuple[int, ...]:
-    """Return the shape of ``reduce_window``'s result.
-
-    Example:
-        >>> reduce_window_shape_tuple((5,), (2,), (2,), [(0, 1)])
-        (3,)
-    """
-    rank = len(operand_shape)
-    gaps, holes = base_dilation or (1,) * rank, window_dilation or (1,) * rank
-    padded = [spread(n, g) + lo + hi for n, g, (lo, hi) in zip(operand_shape, gaps, padding)]
-    return tuple(
-        max((n - spread(w, h)) // s + 1, 0)
-        for n, w, s, h in zip(padded, window_dimensions, window_strides, holes)
-    )
+_KNOWN: dict[Any, Any] = {
+    elementwise.add: reduce_window_sum_p,
+    elementwise.max: reduce_window_max_p,
+    elementwise.min: reduce_window_min_p,
+}
 
 
 def reduce_window(
@@ -104,114 +42,148 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """Combine the elements of every window: ``T[*s] -> T[*windows]``.
+    """Combine the elements of every window with ``computation``, starting from ``init_value``.
 
     Args:
-        operand: an array, or a pytree of arrays of one shape.
-        init_value: scalars of the same structure; the padding, and what each window starts with.
-        computation: an associative function of two such structures.
-        window_dimensions: size of the window along every axis.
-        window_strides: steps from window to window, 1 if not given.
-        padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or ``(low, high)`` for every axis.
-        base_dilation: distance of the operand's elements, filled with ``init_value``.
-        window_dilation: distance of the window's elements.
+        operand: an array or a pytree of arrays of one shape.
+        init_value: scalars of the same structure; the value of a window that is all outside.
+        computation: an associative function of two such structures of scalars.
+        window_dimensions: sizes of the window, one per axis.
+        window_strides: steps between windows; None: 1s.
+        padding: "VALID", "SAME", "SAME_LOWER" or (low, high) for every axis.
+        base_dilation: holes between elements of the array; None: 1s.
+        window_dilation: holes between elements of the window; None: 1s.
 
     Raises:
-        TypeError: lengths that do not fit, strides or dilations below 1.
-        RuntimeError: an unknown name of a padding.
+        TypeError, ValueError: the numbers do not fit the array, or structures differ.
 
     Example:
-        >>> import numpy as np
-        >>> reduce_window(np.float32([1, 3, 2]), 0.0, elementwise.add, (2,), (1,), "VALID")
-        Array([4., 5.], dtype=float32)
+        >>> x = np.arange(5, dtype=np.float32)
+        >>> reduce_window(x, -np.inf, elementwise.max, (2,), (1,))
+        Array([1., 2., 3., 4.], dtype=float32)
     """
-    leaves, tree = tree_flatten(operand)
+    arrays, tree = tree_flatten(operand)
     inits, init_tree = tree_flatten(init_value)
-    if not leaves:
+    if not arrays:
         raise ValueError("reduce_window must have at least one operand.")
     if init_tree != tree:
         raise ValueError(
             f"Operands must have the same tree structure as init_values: {tree} vs. {init_tree}"
         )
-    values = [as_array(x, "reduce_window", i) for i, x in enumerate(leaves)]
-    shape = values[0].shape
-    ones = (1,) * len(shape)
-    window, strides, gaps, holes = (
-        _per_axis(name, shape, sizes)
-        for name, sizes in (
-            ("window_dimensions", window_dimensions),
-            ("window_strides", ones if window_strides is None else window_strides),
-            ("base_dilation", ones if base_dilation is None else base_dilation),
-            ("window_dilation", ones if window_dilation is None else window_dilation),
+    values = [as_array(a, "reduce_window", k) for k, a in enumerate(arrays)]
+    starts = [as_array(i, "reduce_window") for i in inits]
+    if any(s.ndim for s in starts):
+        shapes = [s.shape for s in starts]
+        raise TypeError(
+            "reduce_window expected init_values to be scalars but init_values have shapes "
+            f"{shapes}."
         )
+    shape = values[0].shape
+    params = _params(
+        shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
     )
-    if isinstance(padding, str):
-        wide = [spread(n, g) for n, g in zip(shape, gaps)]
-        reach = [spread(w, h) for w, h in zip(window, holes)]
-        pads = padtype_to_pads(wide, reach, strides, padding)
-    else:
-        pads = [(operator.index(lo), operator.index(hi)) for lo, hi in padding]
-    starts = [
-        convert_type(as_array(i, "reduce_window"), v.dtype, v.aval.weak_type)
-        for i, v in zip(inits, values)
-    ]
-    config = [(lo, hi, g - 1) for (lo, hi), g in zip(pads, gaps)]
-    values = [pad(v, s, config) for v, s in zip(values, starts)]
+    known = _KNOWN.get(computation)
+    is_one = known is not None and len(values) == 1
+    if is_one and neutral_start(computation, inits[0], values[0].dtype):
+        return tree_unflatten(tree, [known.bind(values[0], **params)])
+    starts = [convert_type(s, v.dtype, v.aval.weak_type) for s, v in zip(starts, values)]
+    windows = [windows_of(v, params, 0) for v in values]
 
     def combine(a: list[Value], b: list[Value]) -> list[Value]:
         out = computation(tree_unflatten(tree, a), tree_unflatten(tree, b))
         return list(tree_flatten(out)[0])
 
-    step = _chooser(computation, values) or combine
-    # The last axis first, so that elements meet in row-major order.
-    for axis in reversed(range(len(shape))):
-        along = (window[axis], strides[axis], holes[axis])
-        if along[:2] != (1, 1):
-            values = _along(values, axis, along, step)
-    if len(values) == 1 and neutral_start(computation, inits[0], values[0].dtype):
-        return tree_unflatten(tree, values)
-    full = [full_like(v, s) for v, s in zip(values, starts)]
-    return tree_unflatten(tree, combine(full, values))
+    def combine_present(a: list[Value], b: list[Value]) -> list[Value]:
+        """Combine what is inside the array; the last of each list says whether it is."""
+        (*left, has_left), (*right, has_right) = a, b
+        both = combine(left, right)
+        rest = [elementwise.select(has_left, u, v) for u, v in zip(left, right)]
+        is_both = elementwise.bitwise_and(has_left, has_right)
+        chosen = [elementwise.select(is_both, u, v) for u, v in zip(both, rest)]
+        return [*chosen, elementwise.bitwise_or(has_left, has_right)]
+
+    is_padded = any(low > 0 or high > 0 for low, high in params["padding"])
+    if is_padded or any(d != 1 for d in params["base_dilation"]):
+        inside = windows_of(full(shape, True, np.dtype(bool)), params, False)
+        *folded, has_any = fold([*windows, inside], len(shape), combine_present)
+        both = combine([_repeat(s, v) for s, v in zip(starts, folded)], folded)
+        found = [elementwise.select(has_any, u, _repeat(s, u)) for u, s in zip(both, starts)]
+        return tree_unflatten(tree, found)
+    folded = fold(windows, len(shape), combine)
+    return tree_unflatten(tree, combine([_repeat(s, v) for s, v in zip(starts, folded)], folded))
 
 
-def _along(
-    values: list[Value],
-    axis: int,
-    window: tuple[int, int, int],
-    step: Callable[[list[Value], list[Value]], list[Value]],
-) -> list[Value]:
-    columns = [taps(v, axis, *window) for v in values]
-    done = [column[0] for column in columns]
-    for k in range(1, window[0]):
-        done = step(done, [column[k] for column in columns])
-    return done
+def _repeat(start: Value, like: Value) -> Value:
+    return broadcast_in_dim(start, like.shape, ())
 
 
-def _chooser(
-    computation: Any, values: list[Value]
-) -> Callable[[list[Value], list[Value]], list[Value]] | None:
-    """Return max and min as a choice of one element: the first of equals takes the derivative."""
-    before = {elementwise.max: elementwise.ge, elementwise.min: elementwise.le}.get(computation)
-    if before is None or len(values) != 1 or dtypes.kind_of(values[0].dtype) == "c":
-        return None
-
-    def choose(a: list[Value], b: list[Value]) -> list[Value]:
-        # A NaN is not equal to itself, and it wins.
-        keep = elementwise.bitwise_or(before(a[0], b[0]), elementwise.ne(a[0], a[0]))
-        return [select_n(keep, b[0], a[0])]
-
-    return choose
-
-
-def _per_axis(name: str, shape: tuple[int, ...], sizes: Sequence[int]) -> tuple[int, ...]:
-    out = tuple(operator.index(n) for n in sizes)
-    if len(out) != len(shape):
+def _params(
+    shape: tuple[int, ...],
+    window_dimensions: Sequence[int],
+    window_strides: Any,
+    padding: Any,
+    base_dilation: Any,
+    window_dilation: Any,
+) -> dict[str, Any]:
+    """Return the parameters of the primitives, checked as JAX does."""
+    n = len(shape)
+    window = tuple(operator.index(k) for k in window_dimensions)
+    if len(window) != n:
         raise TypeError(
-            f"reduce_window got the wrong number of {name} for operand: got operand shape "
-            f"{shape} with {name} {out}."
+            "reduce_window got the wrong number of window_dimensions for operand: got operand "
+            f"shape {shape} with window_dimensions {window}."
         )
-    if any(n < 1 for n in out):
+    per_axis = {"window_dimensions": window}
+    given = (
+        ("window_strides", window_strides),
+        ("base_dilation", base_dilation),
+        ("window_dilation", window_dilation),
+    )
+    for label, values in given:
+        found = (1,) * n if values is None else tuple(operator.index(v) for v in values)
+        if len(found) != n:
+            raise TypeError(
+                f"reduce_window got inconsistent {label} and window_dimensions: got {label} "
+                f"{found} and window_dimensions {window}."
+            )
+        per_axis[label] = found
+    for label, numbers in per_axis.items():
+        if any(v <= 0 for v in numbers):
+            raise TypeError(
+                f"reduce_window {label} must have every element be strictly positive, got "
+                f"{numbers}."
+            )
+    sizes = tuple(map(dilated, shape, per_axis["base_dilation"]))
+    reach = tuple(map(dilated, window, per_axis["window_dilation"]))
+    if isinstance(padding, str):
+        pads = tuple(padtype_to_pads(sizes, reach, per_axis["window_strides"], padding))
+    else:
+        pads = tuple((operator.index(low), operator.index(high)) for low, high in padding)
+    if len(pads) != n:
         raise TypeError(
-            f"reduce_window {name} must have every element be strictly positive, got {out}."
+            f"reduce_window got inconsistent padding and window_dimensions: got padding {pads} and "
+            f"window_dimensions {window}."
         )
-    return out
+    return {**per_axis, "padding": pads}
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """Return the shape of ``reduce_window``.
+
+    Example:
+        >>> reduce_window_shape_tuple((2, 8), (1, 3), (1, 2), ((0, 0), (1, 1)))
+        (2, 4)
+    """
+    ones = (1,) * len(operand_shape)
+    sizes = tuple(map(dilated, operand_shape, base_dilation or ones))
+    window = tuple(map(dilated, window_dimensions, window_dilation or ones))
+    if isinstance(padding, str):
+        padding = padtype_to_pads(sizes, window, window_strides, padding)
+    return output_sizes(sizes, window, tuple(window_strides), tuple(padding))

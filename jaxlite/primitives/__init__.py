@@ -8,7 +8,8 @@ Files, in reading order: ``families`` (bases, batching helpers, ``ops``), ``arit
 ``rounding``, ``complex``, ``convert``, ``select``, ``identity``; ``special`` with the numerics of
 ``incomplete`` and ``single_rounding``; ``shape``, ``joining``, ``slicing``, ``indexing``,
 ``gather``, ``scatter``; ``reduction``, ``argreduce``, ``cumulative``; ``dot``, ``sort``,
-``random_bits``.
+``random_bits``; ``slide`` and ``composite`` with what is made of them, ``convolution`` and
+``windows``.
 
 Decisions.
 

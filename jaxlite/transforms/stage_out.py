@@ -17,7 +17,7 @@ from jaxlite.language.array import ArrayImpl, DeviceArray, asarray_eager
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.dtypes import KeyDType
 from jaxlite.language.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
-from jaxlite.language.primitive import Primitive, as_tuple
+from jaxlite.language.primitive import Primitive, as_tuple, set_stager
 from jaxlite.language.source import SourceLine, current_line
 from jaxlite.language.trace import Trace, Tracer, leaked, state, use_trace
 
@@ -199,6 +199,13 @@ def hoist_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
             info.function, names, info.result_paths, info.file, info.line
         )
     return ClosedJaxpr(hoisted, []), list(closed.consts)
+
+
+def _stage(function: Callable[..., Any], avals: Sequence[ShapedArray]) -> ClosedJaxpr:
+    return stage_out(lambda *xs: as_tuple(function(*xs)), avals)
+
+
+set_stager(_stage)
 
 
 def is_tracing() -> bool:
