@@ -207,19 +207,22 @@ def _equals(init: Any, value: Any) -> bool:
 def fold(
     values: list[Value], axis: int, combine: Callable[[list[Value], list[Value]], list[Value]]
 ) -> list[Value]:
-    """Combine the two halves of an axis until one element is left: log2(n) elementwise steps."""
+    """Combine neighbours along an axis until one element is left: log2(n) elementwise steps.
+
+    The order of the elements is kept, so ``combine`` need not be commutative.
+    """
     rest: list[Value] | None = None
     size = values[0].shape[axis]
     if size == 0:
         raise ValueError("reduce over an empty axis needs a known computation")
     while size > 1:
-        half = size // 2
         if size % 2:
             last = [slice_in_dim(v, size - 1, size, 1, axis) for v in values]
             rest = last if rest is None else combine(last, rest)
-        low = [slice_in_dim(v, 0, half, 1, axis) for v in values]
-        high = [slice_in_dim(v, half, 2 * half, 1, axis) for v in values]
-        values, size = combine(low, high), half
+        even = size - size % 2
+        left = [slice_in_dim(v, 0, even, 2, axis) for v in values]
+        right = [slice_in_dim(v, 1, even, 2, axis) for v in values]
+        values, size = combine(left, right), even // 2
     if rest is not None:
         values = combine(values, rest)
     return [squeeze(v, (axis,)) for v in values]

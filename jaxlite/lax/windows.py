@@ -15,6 +15,7 @@ from jaxlite.lax.convolution import padtype_to_pads
 from jaxlite.lax.operands import as_array
 from jaxlite.lax.reductions import fold, neutral_start
 from jaxlite.lax.shapes import broadcast_in_dim, convert_type, full
+from jaxlite.lax.slicing import index_in_dim
 from jaxlite.primitives.convolution import dilated, output_sizes
 from jaxlite.primitives.windows import (
     reduce_window_max_p,
@@ -24,6 +25,9 @@ from jaxlite.primitives.windows import (
 )
 
 __all__ = ["reduce_window", "reduce_window_shape_tuple"]
+
+#: Windows up to this size are combined element by element, greater ones by halves.
+_MAX_STEPS = 128
 
 _KNOWN: dict[Any, Any] = {
     elementwise.add: reduce_window_sum_p,
@@ -82,9 +86,8 @@ def reduce_window(
     params = _params(
         shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
     )
-    known = _KNOWN.get(computation)
-    is_one = known is not None and len(values) == 1
-    if is_one and neutral_start(computation, inits[0], values[0].dtype):
+    known = _KNOWN.get(computation) if len(values) == 1 else None
+    if known is not None and neutral_start(computation, inits[0], values[0].dtype):
         return tree_unflatten(tree, [known.bind(values[0], **params)])
     starts = [convert_type(s, v.dtype, v.aval.weak_type) for s, v in zip(starts, values)]
     windows = [windows_of(v, params, 0) for v in values]
@@ -93,28 +96,46 @@ def reduce_window(
         out = computation(tree_unflatten(tree, a), tree_unflatten(tree, b))
         return list(tree_flatten(out)[0])
 
-    def combine_present(a: list[Value], b: list[Value]) -> list[Value]:
-        """Combine what is inside the array; the last of each list says whether it is."""
-        (*left, has_left), (*right, has_right) = a, b
-        both = combine(left, right)
-        rest = [elementwise.select(has_left, u, v) for u, v in zip(left, right)]
-        is_both = elementwise.bitwise_and(has_left, has_right)
-        chosen = [elementwise.select(is_both, u, v) for u, v in zip(both, rest)]
-        return [*chosen, elementwise.bitwise_or(has_left, has_right)]
-
     is_padded = any(low > 0 or high > 0 for low, high in params["padding"])
+    inside = None
     if is_padded or any(d != 1 for d in params["base_dilation"]):
         inside = windows_of(full(shape, True, np.dtype(bool)), params, False)
-        *folded, has_any = fold([*windows, inside], len(shape), combine_present)
-        both = combine([_repeat(s, v) for s, v in zip(starts, folded)], folded)
-        found = [elementwise.select(has_any, u, _repeat(s, u)) for u, s in zip(both, starts)]
-        return tree_unflatten(tree, found)
+    size = windows[0].shape[-1]
+    if not windows[0].size:
+        first = [_repeat(s, w.shape[:-1]) for s, w in zip(starts, windows)]
+        return tree_unflatten(tree, first)
+    if size <= _MAX_STEPS:
+        return tree_unflatten(tree, _one_by_one(windows, inside, starts, combine))
+    if inside is not None:
+        # Where there is no element, the start stands in: neutral, as it is meant to be.
+        windows = [
+            elementwise.select(inside, w, _repeat(s, w.shape)) for w, s in zip(windows, starts)
+        ]
     folded = fold(windows, len(shape), combine)
-    return tree_unflatten(tree, combine([_repeat(s, v) for s, v in zip(starts, folded)], folded))
+    first = [_repeat(s, v.shape) for s, v in zip(starts, folded)]
+    return tree_unflatten(tree, combine(first, folded))
 
 
-def _repeat(start: Value, like: Value) -> Value:
-    return broadcast_in_dim(start, like.shape, ())
+def _one_by_one(
+    windows: list[Value],
+    inside: Value | None,
+    starts: list[Value],
+    combine: Callable[[list[Value], list[Value]], list[Value]],
+) -> list[Value]:
+    """Combine the elements in their order, as a loop would; what is outside counts for nothing."""
+    axis = windows[0].ndim - 1
+    total = [_repeat(s, w.shape[:-1]) for s, w in zip(starts, windows)]
+    for k in range(windows[0].shape[-1]):
+        found = combine(total, [index_in_dim(w, k, axis, False) for w in windows])
+        if inside is not None:
+            is_there = index_in_dim(inside, k, axis, False)
+            found = [elementwise.select(is_there, f, t) for f, t in zip(found, total)]
+        total = found
+    return total
+
+
+def _repeat(start: Value, shape: tuple[int, ...]) -> Value:
+    return broadcast_in_dim(start, shape, ()) if shape else start
 
 
 def _params(
