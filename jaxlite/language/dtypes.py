@@ -152,6 +152,9 @@ def dtype_and_weak(x: Any, explicit: bool = True) -> tuple[Any, bool]:
         else:
             # A subclass of a Python number has its type, but is not weak.
             base = next((t for t in PYTHON_SCALARS if isinstance(x, t)), None)
+            if base is None and hasattr(x, "__jax_array__"):
+                aval = x.__jax_array__().aval
+                return aval.dtype, aval.weak_type
             if base is None:
                 raise TypeError(f"Cannot determine dtype of {x}")
             return default_dtype(base), False

@@ -127,8 +127,18 @@ div = _nary("div", arithmetic.div_p, "x / y (toward zero for integers)")
 rem = _nary("rem", arithmetic.rem_p, "the remainder of x / y with the sign of x")
 max = _nary("max", arithmetic.max_p, "the greater of x and y (NaN wins)")
 min = _nary("min", arithmetic.min_p, "the lesser of x and y (NaN wins)")
-nextafter = _nary("nextafter", arithmetic.nextafter_p, "the float after x toward y")
-mulhi = _nary("mulhi", bitwise.mulhi_p, "the high half of the product")
+
+
+def nextafter(x1: Any, x2: Any) -> Value:
+    """Return the float after x toward y, elementwise: ``T[*s], T[*s] -> T[*s]``."""
+    return arithmetic.nextafter_p.bind(*broadcast_operands("nextafter", x1, x2))
+
+
+def mulhi(x: Any, y: Any, /) -> Value:
+    """Return the high half of the product, elementwise: ``T[*s], T[*s] -> T[*s]``."""
+    return bitwise.mulhi_p.bind(*broadcast_operands("mulhi", x, y))
+
+
 atan2 = _nary("atan2", trig.atan2_p, "the angle of the point (y, x)")
 bitwise_and = _nary("bitwise_and", bitwise.and_p, "x & y")
 bitwise_or = _nary("bitwise_or", bitwise.or_p, "x | y")
@@ -147,11 +157,33 @@ le = _nary("le", comparison.le_p, "x <= y")
 gt = _nary("gt", comparison.gt_p, "x > y")
 ge = _nary("ge", comparison.ge_p, "x >= y")
 complex = _nary("complex", complex_parts.complex_p, "x + iy")
-igamma = _nary("igamma", special.igamma_p, "the regularized lower incomplete gamma function")
-igammac = _nary("igammac", special.igammac_p, "the regularized upper incomplete gamma function")
-igamma_grad_a = _nary("igamma_grad_a", special.igamma_grad_a_p, "the derivative of igamma by a")
-polygamma = _nary("polygamma", special.polygamma_p, "the m-th derivative of digamma")
-zeta = _nary("zeta", special.zeta_p, "the Hurwitz zeta function")
+
+
+def igamma(a: Any, x: Any) -> Value:
+    """Return the regularized lower incomplete gamma function: ``T[*s], T[*s] -> T[*s]``."""
+    return special.igamma_p.bind(*broadcast_operands("igamma", a, x))
+
+
+def igammac(a: Any, x: Any) -> Value:
+    """Return the regularized upper incomplete gamma function: ``T[*s], T[*s] -> T[*s]``."""
+    return special.igammac_p.bind(*broadcast_operands("igammac", a, x))
+
+
+def igamma_grad_a(a: Any, x: Any) -> Value:
+    """Return the derivative of igamma by a, elementwise: ``T[*s], T[*s] -> T[*s]``."""
+    return special.igamma_grad_a_p.bind(*broadcast_operands("igamma_grad_a", a, x))
+
+
+def polygamma(m: Any, x: Any) -> Value:
+    """Return the m-th derivative of digamma, elementwise: ``T[*s], T[*s] -> T[*s]``."""
+    return special.polygamma_p.bind(*broadcast_operands("polygamma", m, x))
+
+
+def zeta(x: Any, q: Any) -> Value:
+    """Return the Hurwitz zeta function, elementwise: ``T[*s], T[*s] -> T[*s]``."""
+    return special.zeta_p.bind(*broadcast_operands("zeta", x, q))
+
+
 betainc = _nary(
     "betainc", special.regularized_incomplete_beta_p, "the regularized incomplete beta function", 3
 )

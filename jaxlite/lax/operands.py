@@ -19,7 +19,10 @@ from jaxlite.language.array import Array, ArrayImpl, Value, asarray_eager
 from jaxlite.language.avals import ShapedArray
 from jaxlite.primitives import shape as shape_primitives
 
-__all__ = ["as_array", "axes_of", "axis_of", "broadcast_operands", "constant", "is_array_like"]
+__all__ = [
+    "as_array", "axes_of", "axis_of", "broadcast_operands", "constant", "is_array_like",
+    "shape_of",
+]  # fmt: skip
 
 _PYTHON_NUMBERS = (bool, int, float, complex)
 _ACCEPTED = (Array, np.ndarray, np.generic, *_PYTHON_NUMBERS)
@@ -73,6 +76,16 @@ def as_array(x: Any, name: str = "lax", position: int = 0) -> Value:
         f"{kind} and was passed to {name} at position {position}.\n"
         "  Fix: make an array of it first, jnp.asarray(value)."
     )
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """Return the lengths of the axes of anything that can be made an array."""
+    own = getattr(x, "shape", None)
+    if own is not None:
+        return tuple(own)
+    if hasattr(x, "__jax_array__"):
+        return shape_of(x.__jax_array__())
+    return tuple(np.shape(x))
 
 
 def check_numeric(x: Any) -> None:

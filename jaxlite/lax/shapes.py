@@ -17,7 +17,7 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Array, ArrayImpl, Value
 from jaxlite.language.avals import ShapedArray, canonical_shape
 from jaxlite.language.trace import EVAL_TRACE, state
-from jaxlite.lax.operands import as_array, axis_of, constant
+from jaxlite.lax.operands import as_array, axis_of, constant, shape_of
 from jaxlite.primitives import joining
 from jaxlite.primitives import shape as strict
 from jaxlite.primitives.convert import bitcast_convert_type_p, convert_element_type_p
@@ -117,12 +117,7 @@ def full_like(
         >>> full_like(np.zeros((2,), np.int32), 7)
         Array([7, 7], dtype=int32)
     """
-    own = getattr(x, "shape", None)
-    target = (
-        canonical_shape(shape)
-        if shape is not None
-        else tuple(own if own is not None else np.shape(x))
-    )
+    target = shape_of(x) if shape is None else canonical_shape(shape)
     weak = dtype is None and dtypes.is_weakly_typed(x)
     kind = (
         dtypes.dtype(x, canonicalize=True)

@@ -120,7 +120,9 @@ def remainder(x1: Any, x2: Any, /) -> Value:
     return choose_between(wraps, _bin(ar.add_p, rest, y), rest)
 
 
-mod = remainder
+def mod(x1: Any, x2: Any, /) -> Value:
+    """Return what ``remainder`` does."""
+    return remainder(x1, x2)
 
 
 def fmod(x1: Any, x2: Any, /) -> Value:
@@ -194,7 +196,9 @@ def power(x1: Any, x2: Any, /) -> Value:
     return _bin(ar.pow_p, base, exponent_array)
 
 
-pow = power
+def pow(x1: Any, x2: Any, /) -> Value:
+    """Return what ``power`` does."""
+    return power(x1, x2)
 
 
 def _integer_power(base: Value, exponent: Value) -> Value:
@@ -384,7 +388,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Value:
     return convert(rounded, x.aval.dtype, x.aval.weak_type) if is_half else rounded
 
 
-around = round
+def around(a: Any, decimals: int = 0, out: None = None) -> Value:
+    """Return what ``round`` does."""
+    return round(a, decimals, out)
 
 
 def modf(x: Any, /, out: None = None) -> tuple[Value, Value]:
@@ -432,7 +438,9 @@ def conjugate(x: Any, /) -> Value:
     return parts.conj_p.bind(x, input_dtype=x.aval.dtype) if _kind(x) == "c" else x
 
 
-conj = conjugate
+def conj(x: Any, /) -> Value:
+    """Return what ``conjugate`` does."""
+    return conjugate(x)
 
 
 def real(val: Any, /) -> Value:

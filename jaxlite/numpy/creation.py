@@ -19,7 +19,7 @@ from jaxlite.language.array import Array, ArrayImpl, Value, check_allocation, fr
 from jaxlite.language.avals import ShapedArray, canonical_shape
 from jaxlite.language.trace import EVAL_TRACE, Tracer, state
 from jaxlite.lax import shapes
-from jaxlite.lax.operands import constant
+from jaxlite.lax.operands import constant, shape_of
 from jaxlite.numpy.promotion import (
     check_arraylike,
     retype,
@@ -367,7 +367,13 @@ def _check_like(name: str, a: Any) -> None:
 
 zeros_like = _like("zeros_like", 0, "0")
 ones_like = _like("ones_like", 1, "1")
-empty_like = _like("empty_like", 0, "unspecified values (0)")
+
+
+def empty_like(
+    prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
+) -> Value:
+    """Return an array of unspecified values (0) of the shape and dtype of ``prototype``."""
+    return zeros_like(prototype, dtype, shape, device=device)
 
 
 def full_like(
@@ -388,9 +394,11 @@ def full_like(
     _check_like("full_like", a)
     check_arraylike("full_like", 0, fill_value)
     target = None if shape is None else _shape_of(shape, "full_like")
-    if (fill_value.ndim if isinstance(fill_value, Array) else np.ndim(fill_value)) == 0:
+    if hasattr(fill_value, "__jax_array__"):
+        fill_value = fill_value.__jax_array__()
+    if not shape_of(fill_value):
         return shapes.full_like(a, fill_value, dtype, target)
-    dims = tuple(np.shape(a)) if target is None else target
+    dims = shape_of(a) if target is None else target
     kind = dtypes.dtype(a, canonicalize=True) if dtype is None else dtype
     return _to_shape(asarray(fill_value, kind), dims)
 

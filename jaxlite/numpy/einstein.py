@@ -16,7 +16,7 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Array, Value
 from jaxlite.lax import elementwise, shapes
 from jaxlite.lax.linear_algebra import dot_general
-from jaxlite.lax.operands import constant
+from jaxlite.lax.operands import constant, shape_of
 from jaxlite.numpy.choosing import choose_between
 from jaxlite.numpy.promotion import check_arraylike, promote_all, retype
 from jaxlite.primitives.reduction import reduce_sum
@@ -28,7 +28,7 @@ class _Shape:
     """What ``opt_einsum`` needs to know of an operand."""
 
     def __init__(self, array: Any) -> None:
-        self.shape = tuple(array.shape) if hasattr(array, "shape") else tuple(np.shape(array))
+        self.shape = shape_of(array)
         self.ndim = len(self.shape)
 
 

@@ -65,9 +65,9 @@ def polyfit(
     if w is not None:
         powers, targets = _weighted(w, powers, targets)
     scale = ufuncs.sqrt(reductions.sum(powers * powers, 0))
-    powers = powers / scale
+    powers = powers / scale[None, :]
     found, residuals, rank, singular = lstsq(powers, targets, rcond)
-    coefficients = (found.T / scale).T
+    coefficients = found / (scale if found.ndim == 1 else scale[:, None])
     if full:
         return coefficients, residuals, rank, singular, as_operand("polyfit", rcond)
     if not cov:

@@ -15,7 +15,7 @@ from jaxlite.language.array import Array, Value, check_allocation, from_numpy
 from jaxlite.language.avals import ShapedArray, canonical_shape
 from jaxlite.language.trace import EVAL_TRACE, Tracer, state
 from jaxlite.lax import elementwise, shapes
-from jaxlite.lax.operands import constant
+from jaxlite.lax.operands import constant, shape_of
 from jaxlite.numpy import ufuncs
 from jaxlite.numpy.arithmetic import power
 from jaxlite.numpy.choosing import choose_between
@@ -368,7 +368,7 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Value, Value]:
 
 
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
-    shape = tuple(np.shape(arr)) if not hasattr(arr, "shape") else tuple(arr.shape)
+    shape = shape_of(arr)
     if len(shape) != 2:
         raise ValueError("input array must be 2-d")
     return shape

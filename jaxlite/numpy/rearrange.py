@@ -14,7 +14,8 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Array, Value
 from jaxlite.language.avals import canonical_shape
 from jaxlite.lax import shapes, slicing
-from jaxlite.lax.operands import is_array_like
+from jaxlite.lax.operands import is_array_like, shape_of
+from jaxlite.lax.shapes import broadcast_shapes as common_shape
 from jaxlite.numpy.axes import axes_tuple, canonical_axis
 from jaxlite.numpy.promotion import (
     as_operand,
@@ -28,16 +29,14 @@ from jaxlite.numpy.promotion import (
 
 
 def _lengths(name: str, a: Any) -> tuple[int, ...]:
-    if hasattr(a, "shape"):
-        return tuple(a.shape)
-    if not is_array_like(a):
+    if not hasattr(a, "shape") and not is_array_like(a):
         warnings.warn(
             f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. In a "
             "future JAX release this will be an error.",
             DeprecationWarning,
             stacklevel=3,
         )
-    return tuple(np.shape(a))
+    return shape_of(a)
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -62,14 +61,14 @@ def size(a: Any, axis: Any = None) -> int:
     return math.prod(lengths[k] for k in axes)
 
 
-def broadcast_shapes(*shapes_: Any) -> Any:
+def broadcast_shapes(*shapes: Any) -> Any:
     """Return the shape that all shapes broadcast to; ValueError if there is none.
 
     Example:
         >>> broadcast_shapes((2, 1), (3,))
         (2, 3)
     """
-    return shapes.broadcast_shapes(*shapes_)
+    return common_shape(*shapes)
 
 
 # --- one array ---
@@ -328,7 +327,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Value:
     if axis is None:
         return shapes.reshape(roll(shapes.reshape(x, (x.size,)), shift, 0), x.shape)
     axes = axes_unsorted(axis, x.ndim)
-    shifts = [shift] * len(axes) if np.ndim(shift) == 0 else list(shift)
+    shifts = [shift] * len(axes) if not shape_of(shift) else list(_listed(shift))
     if len(shifts) == 1:
         shifts = shifts * len(axes)
     if len(shifts) != len(axes):
@@ -336,6 +335,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Value:
     for amount, place in zip(shifts, axes, strict=True):
         x = _rolled(x, amount, place)
     return x
+
+
+def _listed(values: Any) -> Any:
+    return values.__jax_array__() if hasattr(values, "__jax_array__") else values
 
 
 def axes_unsorted(axis: Any, rank: int) -> tuple[int, ...]:

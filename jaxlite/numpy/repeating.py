@@ -133,12 +133,13 @@ def delete(
     else:
         place = canonical_axis(axis, x.ndim)
     size = x.shape[place]
+    obj = obj.__jax_array__() if hasattr(obj, "__jax_array__") else obj
     if assume_unique_indices and not isinstance(obj, slice):
         return _delete_unique(x, obj, place)
     if isinstance(obj, slice):
         gone: Any = np.arange(size)[obj]
     else:
-        gone = np.asarray(obj) if not isinstance(obj, Array) else concrete_data(obj)
+        gone = concrete_data(obj) if isinstance(obj, Array) else np.asarray(obj)
         if gone is None and not obj.ndim:
             return _delete_unique(x, obj, place)
         if gone is None:
@@ -187,6 +188,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
     else:
         place = canonical_axis(axis, x.ndim)
     size = x.shape[place]
+    obj = obj.__jax_array__() if hasattr(obj, "__jax_array__") else obj
     if isinstance(obj, slice):
         positions: Any = np.arange(size, dtype=np.int32)[obj]
     elif isinstance(obj, Tracer) and concrete_data(obj) is None:

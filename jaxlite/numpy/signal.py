@@ -11,7 +11,7 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.lax import elementwise, shapes
 from jaxlite.lax.linear_algebra import dot_general
-from jaxlite.lax.operands import constant
+from jaxlite.lax.operands import constant, shape_of
 from jaxlite.numpy import ufuncs
 from jaxlite.numpy.arithmetic import conj, remainder
 from jaxlite.numpy.choosing import clip, where_three
@@ -121,7 +121,7 @@ def interp(
         Array(15., dtype=float32)
     """
     check_arraylike("interp", x, xp, fp)
-    if tuple(np.shape(xp)) != tuple(np.shape(fp)) or np.ndim(xp) != 1:
+    if shape_of(xp) != shape_of(fp) or len(shape_of(xp)) != 1:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     q, places = promote_all_inexact("interp", x, xp)
     (values,) = promote_all_inexact("interp", fp)

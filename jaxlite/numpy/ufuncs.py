@@ -73,8 +73,13 @@ def _binary(name: str, primitive: Primitive, text: str, inexact: bool = False) -
         x, y = together(name, x, y)
         return bind_broadcast(primitive, name, x, y)
 
-    _named(function, name, text, "T[*s], U[*t] -> promoted[*broadcast]")
-    return function
+    def numbered(x1: Any, x2: Any, /) -> Value:
+        return function(x1, x2)
+
+    # Some of NumPy's functions call their operands x1 and x2.
+    chosen = numbered if inexact and name != "nextafter" else function
+    _named(chosen, name, text, "T[*s], U[*t] -> promoted[*broadcast]")
+    return chosen
 
 
 def _arithmetic(name: str, primitive: Primitive, on_bool: Primitive, text: str) -> Binary:
@@ -97,8 +102,12 @@ def _shift(name: str, signed: Primitive, unsigned: Primitive, text: str) -> Bina
         chosen = unsigned if dtypes.kind_of(x.aval.dtype) == "u" else signed
         return bind_broadcast(chosen, name, x, y)
 
-    _named(function, name, text, "T[*s], U[*t] -> promoted[*broadcast]")
-    return function
+    def numbered(x1: Any, x2: Any, /) -> Value:
+        return function(x1, x2)
+
+    chosen = numbered if signed is not unsigned else function
+    _named(chosen, name, text, "T[*s], U[*t] -> promoted[*broadcast]")
+    return chosen
 
 
 sin = _float_unary("sin", trigonometric.sin_p, "the sine")
@@ -147,12 +156,12 @@ nextafter = _binary("nextafter", arithmetic.nextafter_p, "the float after x towa
 bitwise_and = _binary("bitwise_and", bitwise.and_p, "x & y")
 bitwise_or = _binary("bitwise_or", bitwise.or_p, "x | y")
 bitwise_xor = _binary("bitwise_xor", bitwise.xor_p, "x ^ y")
-left_shift = _shift("left_shift", bitwise.shift_left_p, bitwise.shift_left_p, "x << y")
-bitwise_left_shift = left_shift
-right_shift = _shift(
-    "right_shift", bitwise.shift_right_arithmetic_p, bitwise.shift_right_logical_p, "x >> y"
-)
-bitwise_right_shift = right_shift
+_LEFT = (bitwise.shift_left_p, bitwise.shift_left_p, "x << y")
+_RIGHT = (bitwise.shift_right_arithmetic_p, bitwise.shift_right_logical_p, "x >> y")
+left_shift = _shift("left_shift", *_LEFT)
+bitwise_left_shift = _shift("bitwise_left_shift", *_LEFT)
+right_shift = _shift("right_shift", *_RIGHT)
+bitwise_right_shift = _shift("bitwise_right_shift", *_RIGHT)
 
 
 def _order(name: str, primitive: Primitive, text: str) -> Binary:
