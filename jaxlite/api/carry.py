@@ -84,13 +84,19 @@ def check_carry(
         if (aval.shape, aval.dtype) != (out.shape, out.dtype):
             lines.append(_difference(name, path, aval, out))
     if lines:
-        body_text = lines[0] if len(lines) == 1 else "\n".join(f"  * {line}" for line in lines)
         raise TypeError(
             f"{title} carry input and carry output must have equal types, but they "
-            f"differ:\n\n{body_text}\n\n"
+            f"differ:\n\n{_listed(lines)}\n\n"
             "Revise the function so that all output types match the corresponding input types."
             f"\n  Fix: {_fix(leaves, body.out_avals)}"
         )
+
+
+def _listed(lines: Sequence[str]) -> str:
+    """Return sentences without their first word and full stop as text: one, or a list of them."""
+    if len(lines) == 1:
+        return f"The {lines[0]}."
+    return ";\n".join(f"  * the {line}" for line in lines) + "."
 
 
 def _carry_name(flat: FlatFunction) -> str:
@@ -100,11 +106,11 @@ def _carry_name(flat: FlatFunction) -> str:
 
 def _difference(name: str, path: str, aval: ShapedArray, out: ShapedArray) -> str:
     part = f"component {name}{path}" if path else name
-    what = "shapes" if aval.shape != out.shape else "dtypes"
+    differing = [("dtypes", aval.dtype != out.dtype), ("shapes", aval.shape != out.shape)]
+    reasons = ", and ".join(f"the {what} do not match" for what, is_so in differing if is_so)
     return (
-        f"The input carry {part} has type {type_text(aval)} but the corresponding output carry "
-        "component has "
-        f"type {type_text(out)}, so the {what} do not match."
+        f"input carry {part} has type {type_text(aval)} but the corresponding output carry "
+        f"component has type {type_text(out)}, so {reasons}"
     )
 
 
@@ -134,8 +140,7 @@ def _structure_difference(name: str, in_tree: PyTreeDef, out_tree: PyTreeDef | N
     start = tree_unflatten(in_tree, [_LEAF] * in_tree.num_leaves)
     end = tree_unflatten(out_tree, [_LEAF] * out_tree.num_leaves)
     found = list(_differing_parts(start, end, ""))
-    lines = [_part_difference(name, path, a, b) for path, a, b in found]
-    return lines[0] if len(lines) == 1 else "\n".join(f"  * {line}" for line in lines)
+    return _listed([_part_difference(name, path, a, b) for path, a, b in found])
 
 
 _LEAF = object()
@@ -162,22 +167,31 @@ def _differing_parts(a: Any, b: Any, path: str) -> Iterator[tuple[str, Any, Any]
 def _part_difference(name: str, path: str, a: Any, b: Any) -> str:
     part = f"component {name}{path}" if path else name
     if type(a) is not type(b):
-        left, right = _kind(a), _kind(b)
-        return (
-            f"The input carry {part} is {left} but the corresponding component of the carry output "
-            f"is {right}, so their Python types differ."
-        )
-    kind = type(a).__name__
-    if len(a) != len(b):
-        return (
-            f"The input carry {part} is a {kind} of length {len(a)} but the corresponding "
-            f"component of the carry output is a {kind} of length {len(b)}, so the lengths do not "
-            "match."
-        )
+        left, right, why = _kind(a), _kind(b), "their Python types differ"
+    elif isinstance(a, tuple | list) and len(a) != len(b):
+        kind = "tuple" if isinstance(a, tuple) else "list"
+        left, right = (f"a {kind} of length {len(x)}" for x in (a, b))
+        why = "the lengths do not match"
+    else:
+        (kids_a, data_a), (kids_b, data_b) = (flatten_one_level_with_keys(x) for x in (a, b))
+        n_a, n_b = len(list(kids_a)), len(list(kids_b))
+        if n_a != n_b:
+            left, right = (f"a {type(a)} with {_children(n)}" for n in (n_a, n_b))
+            why = "the numbers of children do not match"
+            if isinstance(a, dict):
+                why += f", with the symmetric difference of key sets: {set(a) ^ set(b)}"
+        else:
+            shown = [tuple(d) if isinstance(d, list) else d for d in (data_a, data_b)]
+            left, right = (f"a {type(a)} with pytree metadata {d}" for d in shown)
+            why = "the pytree node metadata does not match"
     return (
-        f"The input carry {part} is a {kind} with other keys than the corresponding component of "
-        "the carry output, so their structures differ."
+        f"input carry {part} is {left} but the corresponding component of the carry output is "
+        f"{right}, so {why}"
     )
+
+
+def _children(n: int) -> str:
+    return f"{n} child" if n == 1 else f"{n} children"
 
 
 def _kind(x: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jaxlite.api.arguments import FlatFunction, abstractify, debug_info_of, to_arrays, where_defined
+from jaxlite.api.forwarding import forward_branches, merge
 from jaxlite.higher_order.cond import cond_p
 from jaxlite.language import dtypes
 from jaxlite.language.avals import ShapedArray
@@ -20,7 +21,7 @@ from jaxlite.language.jaxpr import ClosedJaxpr, Var
 from jaxlite.language.key_paths import keystr
 from jaxlite.language.pytree import tree_flatten, tree_flatten_with_path, tree_unflatten
 from jaxlite.language.pytree_prefix import prefix_errors
-from jaxlite.language.trace import get_aval
+from jaxlite.language.trace import get_aval, is_concrete
 from jaxlite.language.treedef import PyTreeDef
 from jaxlite.primitives.families import ops
 from jaxlite.primitives.select import clamp
@@ -71,9 +72,9 @@ def cond(
             return _cond_two_operands(pred, true_fun, false_fun, *operands)
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
     _check_predicate(pred)
-    if config.frame.disable_jit:
-        return true_fun(*operands) if bool(pred) else false_fun(*operands)
     (index,) = to_arrays([pred])
+    if config.frame.disable_jit and is_concrete(index):
+        return true_fun(*operands) if bool(index) else false_fun(*operands)
     if index.dtype != np.bool_:
         index = ops.ne(index, np.zeros((), index.dtype)[()])
     index = ops.convert_element_type(index, np.dtype(np.int32), False)
@@ -81,9 +82,14 @@ def cond(
     branches, out_tree = stage_branches(
         [false_fun, true_fun], operands, leaves, ("false_fun", "true_fun")
     )
+    return tree_unflatten(out_tree, _bind_branches(index, branches, leaves))
+
+
+def _bind_branches(index: Any, branches: Sequence[ClosedJaxpr], leaves: Sequence[Any]) -> Any:
     consts, closed = _merge_consts(branches)
-    outs = cond_p.bind_all(index, *consts, *leaves, branches=closed)
-    return tree_unflatten(out_tree, outs)
+    operands = [*consts, *leaves]
+    closed, forwarded = forward_branches(closed, operands)
+    return merge(forwarded, cond_p.bind_all(index, *operands, branches=closed))
 
 
 def _cond_two_operands(
@@ -95,6 +101,10 @@ def _cond_two_operands(
 
 
 def _check_predicate(pred: Any) -> None:
+    if pred is None:
+        raise TypeError("cond predicate is None")
+    if callable(pred) and not hasattr(pred, "dtype"):
+        raise TypeError(f"Pred type must be either boolean or number, got {pred}.")
     try:
         aval = abstractify(pred)
     except TypeError:
@@ -129,7 +139,14 @@ def switch(
         operands = (operand,)
     if not all(callable(b) for b in branches):
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
-    aval = abstractify(index)
+    if not isinstance(index, tuple | list):
+        try:
+            aval = abstractify(index)
+        except TypeError:
+            raise TypeError(f"Index type must be an integer, got {index}.") from None
+    else:
+        shape = np.shape(index)
+        raise TypeError(f"Branch index must be scalar, got {index} of shape {shape}.")
     if aval.shape:
         raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")
     if not dtypes.issubdtype(aval.dtype, np.integer):
@@ -141,17 +158,15 @@ def switch(
         raise ValueError("Empty branch sequence")
     if len(branches) == 1:
         return branches[0](*operands)
-    if config.frame.disable_jit:
-        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     (index,) = to_arrays([index])
+    if config.frame.disable_jit and is_concrete(index):
+        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     index = ops.convert_element_type(index, np.dtype(np.int32), False)
     index = clamp(np.int32(0), index, np.int32(len(branches) - 1))
     leaves = to_arrays(tree_flatten(tuple(operands))[0])
     labels = tuple([f"branches[{i}]" for i in range(len(branches))])
     staged, out_tree = stage_branches(branches, operands, leaves, labels)
-    consts, closed = _merge_consts(staged)
-    outs = cond_p.bind_all(index, *consts, *leaves, branches=closed)
-    return tree_unflatten(out_tree, outs)
+    return tree_unflatten(out_tree, _bind_branches(index, staged, leaves))
 
 
 def stage_branches(

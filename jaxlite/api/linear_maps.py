@@ -160,14 +160,6 @@ def long_text(aval: ShapedArray) -> str:
 def _check_cotangent(ct: Any, out: ShapedArray) -> Any:
     expected = out.to_tangent_aval()
     if is_float0(ct) or expected.dtype == dtypes.float0:
-        if not is_float0(ct):
-            raise ValueError(
-                "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-                f"{abstractify(ct).str_short()}, but expected "
-                f"float0[{','.join(map(str, out.shape))}] because "
-                "the corresponding output of the differentiated function had JAX type "
-                f"{long_text(out)}"
-            )
         return Zero(expected)
     found = abstractify(ct)
     if found.shape != expected.shape or found.dtype != expected.dtype:

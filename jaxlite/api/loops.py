@@ -8,7 +8,6 @@ In: Python functions and pytrees. Out: results; this module checks types and fla
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,18 +21,20 @@ from jaxlite.api.arguments import (
     to_arrays,
 )
 from jaxlite.api.carry import check_carry, promote_weak_carry
-from jaxlite.api.control_flow import strengthen
+from jaxlite.api.control_flow import strengthen, type_text
+from jaxlite.api.forwarding import forward_scan, forward_while, merge
 from jaxlite.api.vmap import vmap
 from jaxlite.diagnose.progress import expect_total, loop_params
+from jaxlite.errors import ConcretizationTypeError
 from jaxlite.higher_order.debug_callback import debug_callback_p
 from jaxlite.higher_order.scan import row, scan_p
 from jaxlite.higher_order.while_loop import while_p
 from jaxlite.language import dtypes
 from jaxlite.language.jaxpr import ClosedJaxpr
 from jaxlite.language.pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from jaxlite.language.trace import get_aval, is_concrete
+from jaxlite.language.trace import Tracer, get_aval, is_concrete
 from jaxlite.language.treedef import PyTreeDef
-from jaxlite.primitives.families import ops
+from jaxlite.primitives.families import ops, scalar_like
 from jaxlite.settings import config
 from jaxlite.transforms.stage_out import hoist_consts, stage_out
 
@@ -78,7 +79,7 @@ def while_loop(
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     reporting = loop_params(progress, body_fun)
     if config.frame.disable_jit:
-        value = init_val
+        value = _as_arrays(init_val)
         while bool(cond_fun(value)):
             value = body_fun(value)
         return value
@@ -95,6 +96,9 @@ def while_loop(
     body = strengthen(body, [get_aval(x).weak_type for x in leaves])
     cond, cond_consts = hoist_consts(cond)
     body, body_consts = hoist_consts(body)
+    cond, body, body_consts, leaves, forwarded = forward_while(
+        cond, body, len(cond_consts), body_consts, leaves
+    )
     outs = while_p.bind_all(
         *cond_consts,
         *body_consts,
@@ -105,7 +109,13 @@ def while_loop(
         body_nconsts=len(body_consts),
         **reporting,
     )
-    return tree_unflatten(tree, outs)
+    return tree_unflatten(tree, merge(forwarded, outs))
+
+
+def _as_arrays(init: Any) -> Any:
+    """Return a start whose NumPy arrays a body cannot change in place."""
+    leaves, tree = tree_flatten(init)
+    return tree_unflatten(tree, to_arrays(leaves))
 
 
 def _check_condition(cond: ClosedJaxpr, tree: PyTreeDef) -> None:
@@ -132,7 +142,7 @@ def fori_loop(
     With Python numbers as bounds the loop can be differentiated in reverse.
 
     Args:
-      lower: first index, an integer scalar; may be traced.
+      lower: first index, a scalar; may be traced.
       upper: index to stop before, of the same dtype.
       body_fun: ``(i, carry) -> carry`` of the same structure, shapes and dtypes.
       init_val: first carry, a pytree.
@@ -140,7 +150,7 @@ def fori_loop(
       progress: show how far the loop is while it runs; a text is its label.
 
     Raises:
-      TypeError: bounds are no integers of one type, or the carry's type changes. OverflowError: a
+      TypeError: bounds are no scalars of one type, or the carry's type changes. OverflowError: a
         bound does not fit the index type.
 
     >>> from jaxlite import lax
@@ -149,15 +159,15 @@ def fori_loop(
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
-    lower, upper, dtype = _bounds(lower, upper)
-    if config.frame.disable_jit:
-        value = init_val
-        for i in range(int(lower), int(upper)):
-            value = body_fun(i, value)
-        return value
+    lower, upper = _bounds(lower, upper)
     if is_concrete(lower) and is_concrete(upper):
         start, stop = int(_concrete(lower)), int(_concrete(upper))
-        return _fori_scan(start, max(stop - start, 0), body_fun, init_val, dtype, progress)
+        if config.frame.disable_jit:
+            value = _as_arrays(init_val)
+            for i in range(start, stop):
+                value = body_fun(i, value)
+            return value
+        return _fori_scan(lower, max(stop - start, 0), body_fun, init_val, progress, unroll)
     if unroll is not None:
         raise ValueError(
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
@@ -172,71 +182,62 @@ def fori_loop(
 
     def body(state: Any) -> Any:
         i, end, value = state
-        return ops.add(i, scalar(1, dtype)), end, body_fun(i, value)
+        return ops.add(i, scalar_like(i, 1)), end, body_fun(i, value)
 
     body.__name__ = getattr(body_fun, "__name__", "body_fun")
     return while_loop(cond, body, (lower, upper, init_val), progress=progress)[2]
-
-
-def scalar(value: int, dtype: Any) -> Any:
-    """Return ``value`` as a NumPy scalar of ``dtype``."""
-    return np.dtype(dtype).type(value)
 
 
 def _concrete(x: Any) -> Any:
     return x.concrete_value()._data if hasattr(x, "concrete_value") else np.asarray(x)
 
 
-def _bounds(lower: Any, upper: Any) -> tuple[Any, Any, Any]:
-    pair = [abstractify(x) for x in (lower, upper)]
-    low, high = pair
+def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Return both bounds as scalars of one type; weak only if both are."""
+    low, high = (abstractify(x) for x in (lower, upper))
     if low.shape or high.shape:
         raise TypeError(
             f"lower and upper arguments to fori_loop must be scalars, got {low} and {high}"
         )
-    if not all(dtypes.issubdtype(a.dtype, np.integer) for a in pair):
-        if low.dtype != high.dtype:
+    dtype = low.dtype
+    if low.dtype != high.dtype:
+        # A Python int takes the other bound's type.
+        if isinstance(lower, int) and dtypes.issubdtype(high.dtype, np.integer):
+            dtype = high.dtype
+        elif not (isinstance(upper, int) and dtypes.issubdtype(low.dtype, np.integer)):
             raise TypeError(
                 "lower and upper arguments to fori_loop must have equal types, got "
                 f"{dtypes.name_of(low.dtype)} and {dtypes.name_of(high.dtype)}"
             )
-        raise TypeError(
-            "lower and upper arguments to fori_loop must be integers, got "
-            f"{dtypes.name_of(low.dtype)}\n  Fix: int(n)."
-        )
-    dtype = dtypes.promote_pair(low.dtype, low.weak_type, high.dtype, high.weak_type)[0]
-    if low.dtype != high.dtype and not (low.weak_type or high.weak_type):
-        raise TypeError(
-            "lower and upper arguments to fori_loop must have equal types, got "
-            f"{dtypes.name_of(low.dtype)} and {dtypes.name_of(high.dtype)}"
-        )
-    info = np.iinfo(dtype)
-    for x in (lower, upper):
-        if isinstance(x, int) and not info.min <= x <= info.max:
-            raise OverflowError(
-                "An overflow was encountered while parsing an argument to a jitted computation. "
-                f"fori_loop bound {x} does not fit {dtypes.name_of(dtype)}.\n  Fix: jax_enable_x64."
-            )
-    return _as_index(lower, dtype), _as_index(upper, dtype), dtype
+    if dtypes.kind_of(dtype) in "iu":
+        info = np.iinfo(dtype)
+        for x in (lower, upper):
+            if isinstance(x, int) and not info.min <= x <= info.max:
+                raise OverflowError(
+                    "An overflow was encountered while parsing an argument to a jitted "
+                    f"computation. fori_loop bound {x} does not fit {dtypes.name_of(dtype)}."
+                    "\n  Fix: jax_enable_x64."
+                )
+    weak = low.weak_type and high.weak_type
+    return _as_index(lower, dtype, weak), _as_index(upper, dtype, weak)
 
 
-def _as_index(x: Any, dtype: Any) -> Any:
-    if isinstance(x, int) and not isinstance(x, bool):
-        return scalar(x, dtype)
-    (x,) = to_arrays([x])
-    return ops.convert_element_type(x, dtype, False)
+def _as_index(x: Any, dtype: Any, weak: bool) -> Any:
+    (array,) = to_arrays([x])
+    return ops.convert_element_type(array, dtype, weak)
 
 
 def _fori_scan(
-    start: int, length: int, body_fun: Any, init_val: Any, dtype: Any, progress: bool | str
+    start: Any, length: int, body_fun: Any, init_val: Any, progress: bool | str, unroll: Any
 ) -> Any:
-    def step(carry: Any, _: Any) -> Any:
-        i, value = carry
-        return (ops.add(i, scalar(1, dtype)), body_fun(i, value)), None
+    def step(loop_carry: Any, _: Any) -> Any:
+        i, value = loop_carry
+        return (ops.add(i, scalar_like(i, 1)), body_fun(i, value)), None
 
     step.__name__ = getattr(body_fun, "__name__", "body_fun")
-    init = (scalar(start, dtype), init_val)
-    return scan(step, init, None, length=length, progress=progress)[0][1]
+    unroll = 1 if unroll is None else unroll
+    out = scan(step, (start, init_val), None, length=length, unroll=unroll, progress=progress)
+    return out[0][1]
 
 
 def scan(
@@ -256,7 +257,7 @@ def scan(
       f: ``(carry, x) -> (carry, y)``; the carry keeps its structure, shapes and dtypes.
       init: first carry, a pytree.
       xs: pytree of arrays with one leading length, or None.
-      length: number of steps, needed only without ``xs``.
+      length: number of steps, needed only without ``xs``; a concrete number.
       reverse: from the last element to the first; ``y`` keeps the order of ``xs``.
       unroll: accepted as in JAX.
       progress: show how far the loop is while it runs; a text is its label.
@@ -277,8 +278,9 @@ def scan(
     n = _scan_length(xs_leaves, length)
     xs_leaves = to_arrays(xs_leaves)
     reporting = loop_params(progress, f)
+    steps_at_once = _unrolled(unroll)
     if config.frame.disable_jit:
-        return _scan_in_python(f, init, xs, n, reverse)
+        return _scan_in_python(f, _as_arrays(init), xs, n, reverse)
     leaves, tree = tree_flatten(init)
     leaves = to_arrays(leaves)
     x_avals = [row(get_aval(x)) for x in xs_leaves]
@@ -292,25 +294,48 @@ def scan(
     children = flat.out_tree.children()
     kind = flat.out_tree.node_data()
     if kind is None or kind[0] is not tuple or len(children) != 2:
-        avals = tree_unflatten(flat.out_tree, [a.str_short() for a in body.out_avals])
-        raise TypeError(f"scan body output must be a pair, got {avals}.")
+        raise TypeError(f"scan body output must be a pair, got {_shown(flat.out_tree, body)}.")
     check_carry("scan", flat, tree, body, len(leaves), leaves, children[0])
     n_carry = len(leaves)
     weak = [get_aval(x).weak_type for x in leaves] + [a.weak_type for a in body.out_avals[n_carry:]]
     body, consts = hoist_consts(strengthen(body, weak))
-    outs = scan_p.bind_all(
+    body, consts, moving, forwarded = forward_scan(body, consts, leaves, xs_leaves)
+    found = scan_p.bind_all(
         *consts,
-        *leaves,
+        *moving,
         *xs_leaves,
         jaxpr=body,
         length=n,
-        num_carry=n_carry,
+        num_carry=len(moving),
         num_consts=len(consts),
         reverse=reverse,
-        unroll=int(unroll),
+        unroll=steps_at_once,
         **reporting,
     )
+    outs = merge(forwarded, found)
     return tree_unflatten(tree, outs[:n_carry]), tree_unflatten(children[1], outs[n_carry:])
+
+
+def _shown(tree: PyTreeDef, body: ClosedJaxpr) -> Any:
+    """Return result types as JAX writes them: one as ``float32[]``, several as a pytree."""
+    if tree.num_nodes == 1:
+        return f"{'~' if body.out_avals[0].weak_type else ''}{type_text(body.out_avals[0])}"
+    return tree_unflatten(tree, list(body.out_avals))
+
+
+def _static_int(x: Any, argument: str, kinds: str, advice: str = "") -> int:
+    """Return a Python int; a traced value raises what it was wanted for."""
+    if isinstance(x, Tracer) and not is_concrete(x):
+        text = f"The `{argument}` argument to `scan` expects a concrete {kinds} value.{advice}\n"
+        raise ConcretizationTypeError(x, text)
+    return int(x)
+
+
+def _unrolled(unroll: Any) -> int:
+    steps = _static_int(unroll, "unroll", "`int` or `bool`")
+    if steps < 0:
+        raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
+    return steps
 
 
 def _scan_length(leaves: Sequence[Any], length: Any) -> int:
@@ -321,7 +346,8 @@ def _scan_length(leaves: Sequence[Any], length: Any) -> int:
             raise ValueError(f"scan got value with no leading axis to scan over: {x}.")
         lengths.append(shape[0])
     if length is not None:
-        n = operator.index(length)
+        advice = " For scan-like iteration with a dynamic length, use `while_loop` or `fori_loop`."
+        n = _static_int(length, "length", "`int`", advice)
         if n < 0:
             raise ValueError(f"scan `length` must be non-negative, got {n}.")
         if any(m != n for m in lengths):

@@ -18,6 +18,7 @@ from jaxlite.language.jaxpr import ClosedJaxpr, Jaxpr, Var
 from jaxlite.language.primitive import Dims, Primitive, Zero, is_linear, zeros_of
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives.families import bdim_at_front, ops, scalar_like
+from jaxlite.primitives.identity import stop_gradient
 from jaxlite.transforms.eval_jaxpr import eval_closed
 from jaxlite.transforms.jvp import jvp_jaxpr
 from jaxlite.transforms.linearize import linearize_jaxpr
@@ -118,11 +119,16 @@ def _select_branches(
 ) -> tuple[Any, Any]:
     """Run every branch on the whole batch and select per example."""
     index = bdim_at_front(args[0], dims[0], size)
+    operands = [bdim_at_front(x, d, size) for x, d in zip(args[1:], dims[1:], strict=True)]
     results = []
-    for b in branches:
+    for k, b in enumerate(branches):
+        # Examples that take another branch are constants here: their derivatives, which may be NaN
+        # or infinite, must not reach the sum (https://github.com/jax-ml/jax/issues/1052).
+        is_taken = ops.eq(index, scalar_like(index, k))
+        own = [_where(is_taken, x, stop_gradient(x)) for x in operands]
         force = [True] * len(b.out_avals)
-        batched, _ = batch_jaxpr(b, size, dims[1:], force, bdim_at_front)
-        results.append(eval_closed(batched, *args[1:]))
+        batched, _ = batch_jaxpr(b, size, (0,) * len(own), force, bdim_at_front)
+        results.append(eval_closed(batched, *own))
     outs = []
     for cases in zip(*results, strict=True):
         shape = get_aval(cases[0]).shape
@@ -131,6 +137,13 @@ def _select_branches(
             which = ops.ne(which, scalar_like(which, 0))  # two cases take a bool
         outs.append(ops.select_n(which, *cases))
     return tuple(outs), (0,) * len(outs)
+
+
+def _where(mask: Any, on_true: Any, on_false: Any) -> Any:
+    """Select per example."""
+    shape = get_aval(on_true).shape
+    which = ops.broadcast_in_dim(mask, shape, (0,)) if len(shape) > 1 else mask
+    return ops.select_n(which, on_false, on_true)
 
 
 def _jvp_branches(branches: Branches, nonzero: Sequence[bool]) -> tuple[Branches, list[bool]]:

@@ -55,7 +55,7 @@ class Copy(Primitive):
         return (self.bind,)
 
     def transpose(self, ct: Any, operand: Any) -> tuple[Any, ...]:
-        return (ct,)
+        return (self.bind(ct),)
 
     def batch(self, args: tuple[Any, ...], dims: Dims, **params: Any) -> Any:
         return self.bind(*args), dims[0]
