@@ -52,15 +52,16 @@ def callback(
         )
     leaves, tree = tree_flatten((args, kwargs))
     places = [i for i, x in enumerate(leaves) if _is_array(x)]
+    operands = [leaves[i] for i in places]
+    rest = [None if i in places else x for i, x in enumerate(leaves)]
 
     def call(*arrays: Any) -> None:
-        full = list(leaves)
+        full = list(rest)
         for i, a in zip(places, arrays, strict=True):
             full[i] = a
         given, named = tree_unflatten(tree, full)
         callback(*given, **named)
 
-    operands = [leaves[i] for i in places]
     debug_callback_p.bind_all(
         *[x if isinstance(x, Array) else asarray_eager(x) for x in operands],
         callback=call,

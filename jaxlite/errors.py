@@ -29,6 +29,7 @@ __all__ = [
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
+    "TracerLeakError",
     "TypePromotionError",
     "UnexpectedTracerError",
     "located",
@@ -173,6 +174,13 @@ class UnexpectedTracerError(JAXTypeError):
     """A traced value was stored outside its function and used later.
 
     Broken: ``log = []; jit(lambda x: log.append(x))(1.); log[0] + 1``. Fixed: return the value.
+    """
+
+
+class TracerLeakError(JaxliteError):
+    """A traced value outlived its function, under ``jax.checking_leaks()``.
+
+    Broken: ``log = []; jit(lambda x: log.append(x) or x)(1.)``. Fixed: return the value.
     """
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jaxlite.higher_order.jit import compiled
-from jaxlite.language.avals import ShapeDtypeStruct
+from jaxlite.language.avals import ShapedArray, ShapeDtypeStruct
 from jaxlite.language.jaxpr import ClosedJaxpr
 from jaxlite.language.pytree import tree_unflatten
 from jaxlite.language.treedef import PyTreeDef
@@ -29,7 +29,7 @@ from jaxlite.language.treedef import PyTreeDef
 if TYPE_CHECKING:
     from jaxlite.pipeline import Compilation
 
-__all__ = ["STAGES", "Compiled", "Lowered", "Traced", "Wrapped"]
+__all__ = ["STAGES", "ArgInfo", "Compiled", "Lowered", "Traced", "Wrapped"]
 
 #: Names of the stages that have text, in order.
 STAGES = ("jaxpr", "optimised", "fusion", "kernels", "llvm", "cuda")
@@ -37,6 +37,24 @@ STAGES = ("jaxpr", "optimised", "fusion", "kernels", "llvm", "cuda")
 
 class Wrapped:
     """Protocol of what ``jit`` returns: callable, with ``trace`` and ``lower``."""
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """The type of one argument, and whether the caller donates it."""
+
+    _aval: ShapedArray
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each axis."""
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Element type."""
+        return self._aval.dtype
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +70,19 @@ class Traced:
     out_tree: PyTreeDef
     call: Callable[..., Any]
     trace_s: float = 0.0
+    #: Positions of the donated leaves.
+    donate_argnums: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return f"Traced({self.fun_name})\n{self.jaxpr}"
+
+    @property
+    def args_info(self) -> Any:
+        """Shape, dtype and donation of the arguments, in their structure."""
+        return tree_unflatten(
+            self.in_tree,
+            [ArgInfo(a, i in self.donate_argnums) for i, a in enumerate(self.jaxpr.in_avals)],
+        )
 
     @property
     def out_info(self) -> Any:
@@ -91,6 +119,11 @@ class Lowered:
     def out_tree(self) -> PyTreeDef:
         """Structure of the result."""
         return self.traced.out_tree
+
+    @property
+    def args_info(self) -> Any:
+        """Shape, dtype and donation of the arguments, in their structure."""
+        return self.traced.args_info
 
     @property
     def out_info(self) -> Any:
@@ -135,6 +168,11 @@ class Compiled:
     def compile_ms(self) -> float:
         """Time of tracing and of all stages after it, in ms."""
         return 1e3 * (self.lowered.traced.trace_s + sum(self.compilation.seconds.values()))
+
+    @property
+    def args_info(self) -> Any:
+        """Shape, dtype and donation of the arguments, in their structure."""
+        return self.lowered.args_info
 
     def as_text(self, stage: str = "llvm", **_: Any) -> str:
         """Return one stage as text."""

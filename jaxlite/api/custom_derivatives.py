@@ -20,6 +20,7 @@ from jaxlite.api.arguments import check_callable, name_of, signature_of, to_arra
 from jaxlite.errors import UnexpectedTracerError
 from jaxlite.higher_order.custom_call import CustomJVP, CustomVJP
 from jaxlite.language import dtypes
+from jaxlite.language.avals import ShapedArray
 from jaxlite.language.key_paths import keystr
 from jaxlite.language.primitive import Zero, instantiate
 from jaxlite.language.pytree import (
@@ -72,19 +73,33 @@ def resolve_arguments(
 class _Flat:
     """Flat view of ``fun`` on the differentiable arguments.
 
-    Remembers the structure of its result.
+    Remembers the structure of its result. Of the arguments only the types are kept: the function
+    lives as long as the jaxpr it gets into.
     """
 
     def __init__(
-        self, fun: Callable[..., Any], nondiff: tuple[int, ...], args: tuple[Any, ...]
+        self,
+        fun: Callable[..., Any],
+        nondiff: tuple[int, ...],
+        args: tuple[Any, ...],
     ) -> None:
         self.fun = fun
         self.nondiff = tuple(sorted({n + len(args) if n < 0 else n for n in nondiff}))
         self.static = tuple([args[n] for n in self.nondiff if n < len(args)])
-        rest = tuple([a for i, a in enumerate(args) if i not in self.nondiff])
         self.n_args = len(args)
-        self.leaves, self.in_tree = tree_flatten(rest)
+        leaves, self.in_tree = tree_flatten(self.split(args))
+        self.avals = [get_aval(x) for x in leaves]
         self.out_tree: PyTreeDef | None = None
+
+    def split(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the differentiable arguments."""
+        return tuple([a for i, a in enumerate(args) if i not in self.nondiff])
+
+    def call(self, rule: Any, args: Sequence[Any]) -> Any:
+        """Return the function's result under the current trace, which may use ``rule``."""
+        outs = state.trace.process_custom(rule, self, to_arrays(tree_flatten(self.split(args))[0]))
+        assert self.out_tree is not None
+        return tree_unflatten(self.out_tree, outs)
 
     def merge(self, rest: Sequence[Any]) -> list[Any]:
         """Put the non-differentiable arguments back between the others."""
@@ -173,10 +188,8 @@ class custom_jvp:
             )
         resolved = resolve_arguments("custom_jvp", self.fun, args, kwargs)
         flat = _Flat(self.fun, self.nondiff_argnums, resolved)
-        call = CustomJVP(self._flat_rule(flat), name_of(self.fun), self.symbolic_zeros)
-        outs = state.trace.process_custom(call, flat, to_arrays(flat.leaves))
-        assert flat.out_tree is not None
-        return tree_unflatten(flat.out_tree, outs)
+        rule = CustomJVP(self._flat_rule(flat), name_of(self.fun), self.symbolic_zeros)
+        return flat.call(rule, resolved)
 
     def _flat_rule(self, flat: _Flat) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
         jvp, name = self.jvp, name_of(self.fun)
@@ -369,15 +382,13 @@ class custom_vjp:
                 "should typically not be indicated as nondiff_argnums."
             )
         residual_tree: list[PyTreeDef] = []
-        call = CustomVJP(
+        rule = CustomVJP(
             self._flat_fwd(flat, residual_tree),
             self._flat_bwd(flat, residual_tree),
             name_of(self.fun),
             self.symbolic_zeros,
         )
-        outs = state.trace.process_custom(call, flat, to_arrays(flat.leaves))
-        assert flat.out_tree is not None
-        return tree_unflatten(flat.out_tree, outs)
+        return flat.call(rule, resolved)
 
     def _flat_fwd(self, flat: _Flat, residual_tree: list[PyTreeDef]) -> Callable[..., Any]:
         fwd, name = self.fwd, name_of(self.fun)
@@ -425,7 +436,7 @@ def _check_bwd(out: Any, flat: _Flat) -> list[Any]:
 
     None stands for zeros of a subtree.
     """
-    args = tree_unflatten(flat.in_tree, flat.leaves)
+    args = tree_unflatten(flat.in_tree, flat.avals)
     mismatch = not isinstance(out, tuple | list) or len(out) != len(args)
     leaves: list[Any] = []
     if not mismatch:
@@ -446,11 +457,11 @@ def _check_bwd(out: Any, flat: _Flat) -> list[Any]:
             f"primal input structure {tree_structure(args)}."
         )
     paths = [p for p, _ in tree_flatten_with_path(args)[0]]
-    return [_check_ct(c, x, p) for c, x, p in zip(leaves, flat.leaves, paths, strict=True)]
+    return [_check_ct(c, x, p) for c, x, p in zip(leaves, flat.avals, paths, strict=True)]
 
 
 def _with_zeros(ct: Any, arg: Any) -> list[Any] | None:
-    """Return one cotangent per leaf of ``arg``; None anywhere in ``ct`` stands for zeros.
+    """Return one cotangent per leaf (an aval) of ``arg``; None anywhere in ``ct`` stands for zeros.
 
     The result is None if the structures do not fit.
     """
@@ -464,7 +475,7 @@ def _with_zeros(ct: Any, arg: Any) -> list[Any] | None:
         below, subtree_tree = tree_flatten(subtree, is_leaf=lambda x: x is None)
         if part is None:
             present = [x for x in below if x is not None]
-            leaves += [Zero(get_aval(x).to_tangent_aval()) for x in present]
+            leaves += [Zero(x.to_tangent_aval()) for x in present]
         elif subtree_tree.num_nodes != 1:
             return None
         else:
@@ -472,8 +483,8 @@ def _with_zeros(ct: Any, arg: Any) -> list[Any] | None:
     return leaves
 
 
-def _check_ct(ct: Any, primal: Any, path: Any) -> Any:
-    expected = get_aval(primal).to_tangent_aval()
+def _check_ct(ct: Any, primal: ShapedArray, path: Any) -> Any:
+    expected = primal.to_tangent_aval()
     if type(ct) is Zero or expected.dtype == dtypes.float0:
         return Zero(expected)
     is_zero = isinstance(ct, SymbolicZero)
@@ -486,7 +497,7 @@ def _check_ct(ct: Any, primal: Any, path: Any) -> Any:
             "the primal "
             f"function, but at output{keystr(path)} the bwd rule produced an output of type "
             f"{_short(found)} "
-            f"corresponding to an input of type {_short(get_aval(primal))}, so the {what} do not "
+            f"corresponding to an input of type {_short(primal)}, so the {what} do not "
             "match"
         )
     return array

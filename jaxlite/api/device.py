@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from jaxlite.api.arguments import to_arrays
 from jaxlite.higher_order.gpu_call import to_device
 from jaxlite.language import dtypes
-from jaxlite.language.array import DeviceArray
+from jaxlite.language.array import ArrayImpl, DeviceArray
 from jaxlite.language.device import CPU, Device
 from jaxlite.language.pytree import tree_map
 from jaxlite.language.trace import Tracer
@@ -25,6 +26,7 @@ __all__ = [
     "device_get",
     "device_put",
     "devices",
+    "live_arrays",
     "local_device_count",
     "local_devices",
     "process_count",
@@ -131,6 +133,8 @@ def device_put(x: Any, device: Any = None, **_: Any) -> Any:
 
 
 def _put(array: Any, device: Any) -> Any:
+    if isinstance(array, ArrayImpl | DeviceArray):
+        _ = array._data  # a deleted one says so
     if device is None and not isinstance(array, DeviceArray):
         device = config.frame.default_device
     if not isinstance(device, Device) or isinstance(array, Tracer):
@@ -138,6 +142,22 @@ def _put(array: Any, device: Any) -> Any:
     if device.platform == "cpu":
         return array.to_host() if isinstance(array, DeviceArray) else array
     return to_device(array, array.aval, device)
+
+
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """Return all arrays that hold memory now, the library's own (constants) included.
+
+    Args:
+      platform: "cpu" or "gpu": only those there.
+
+    >>> import jaxlite as jax, jaxlite.numpy as jnp
+    >>> x = jnp.arange(12345.0)
+    >>> any(a is x for a in jax.live_arrays())
+    True
+    """
+    kinds = {"cpu": (ArrayImpl,), "gpu": (DeviceArray,), "": (ArrayImpl, DeviceArray)}
+    wanted = kinds[_PLATFORMS.get(platform or "", "")]
+    return [x for x in gc.get_objects() if type(x) in wanted]
 
 
 def device_get(x: Any) -> Any:

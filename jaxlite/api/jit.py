@@ -30,6 +30,7 @@ from jaxlite.api.arguments import (
     positional_names,
     signature_of,
 )
+from jaxlite.api.donation import donated_leaves, giving_away, taken
 from jaxlite.api.jit_cache import CacheKey, Entry, cache_of
 from jaxlite.api.static_arguments import StaticSpec
 from jaxlite.diagnose import guards, messages, misses
@@ -58,11 +59,18 @@ _DATA = (ArrayImpl, DeviceArray)
 class JitFunction(Wrapped):
     """A function compiled per argument types. Made by ``jit``; call it like the function."""
 
-    def __init__(self, fun: Callable[..., Any], spec: StaticSpec, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        spec: StaticSpec,
+        donated: StaticSpec,
+        options: dict[str, Any],
+    ) -> None:
         self._fun = fun
         self._spec = spec
+        self._donated = donated
         self._options = options
-        self._cache = cache_of(fun, (spec.key(), *sorted(options.items())))
+        self._cache = cache_of(fun, (spec.key(), donated.key(), *sorted(options.items())))
         self._fast = self._cache.fast
         self._made_at = current_line()
         functools.update_wrapper(self, fun)
@@ -104,7 +112,12 @@ class JitFunction(Wrapped):
         else:
             entry.miss.hits += 1
         if state.trace is not EVAL_TRACE or any(isinstance(x, Tracer) for x in leaves):
-            outs = jit_p.bind_all(*entry.consts, *leaves, jaxpr=entry.closed, name=entry.name)
+            shown = {}
+            if any(entry.donated):
+                shown["donated_invars"] = (False,) * len(entry.consts) + entry.donated
+            outs = jit_p.bind_all(
+                *entry.consts, *leaves, jaxpr=entry.closed, name=entry.name, **shown
+            )
             return tree_unflatten(entry.out_tree, outs)
         device = device_of((*entry.consts, *leaves), entry.name)
         entry.miss.is_fresh = not entry.compile_s
@@ -112,7 +125,11 @@ class JitFunction(Wrapped):
             if not missed:
                 self._check_guards(key, args, kwargs)
             self._compile(entry, device)
-        run = entry.run if device is None else functools.partial(entry.run_on, device)
+        run: Callable[[Sequence[Any]], Any] = (
+            entry.run if device is None else functools.partial(entry.run_on, device)
+        )
+        if entry.taken:
+            run = giving_away(run, entry.taken)
         out = wrap_runner(self, entry, run)(leaves)
         entry.miss.is_fresh = False
         if not kwargs and not self._spec.nums and all(type(a) in _DATA for a in args):
@@ -125,6 +142,8 @@ class JitFunction(Wrapped):
             executable_on(entry.closed, entry.name, device)
         else:
             _ = entry.compilation
+        if any(entry.donated):
+            entry.taken = taken(entry.traced, entry.donated, self._options["keep_unused"])
         entry.compile_s = entry.miss.compile_s = time.perf_counter() - start
         if events.listeners:
             events.publish(events.Compiled(self, entry, entry.compile_s))
@@ -134,6 +153,8 @@ class JitFunction(Wrapped):
         self, key: CacheKey, entry: Entry, args: tuple[Any, ...], device: Device | None
     ) -> None:
         fast = entry.fast_runner() if device is None else entry.fast_runner_on(device)
+        if entry.taken:
+            fast = giving_away(fast, entry.taken)
         runner = wrap_runner(self, entry, fast)
         types_ = (
             key.settings,
@@ -203,6 +224,8 @@ class JitFunction(Wrapped):
         assert flat.out_tree is not None
         entry = Entry(key, name_of(self._fun), closed, flat.out_tree, time.perf_counter() - start)
         entry.parameters = tuple(positional_names(self._fun, len(args)))
+        if not self._donated.is_empty:
+            entry.donated = donated_leaves(self._donated, *self._spec.without_static(args, kwargs))
         if is_user_code(self._fun):
             entry.captured = capture(self._fun)
         self._cache.n_traces += 1
@@ -257,7 +280,15 @@ class JitFunction(Wrapped):
         """Trace for these arguments (values or ``ShapeDtypeStruct``) without running."""
         key, _ = self._key(args, kwargs)
         entry = self._cache.entries.get(key) or self._make_entry(key, args, kwargs)
-        return Traced(entry.traced, entry.name, key.in_tree, entry.out_tree, self, entry.trace_s)
+        return Traced(
+            entry.traced,
+            entry.name,
+            key.in_tree,
+            entry.out_tree,
+            self,
+            entry.trace_s,
+            tuple([i for i, given in enumerate(entry.donated) if given]),
+        )
 
     def flat_arguments(
         self, *args: Any, **kwargs: Any
@@ -371,9 +402,10 @@ def jit(
       static_argnums: positions of arguments that are Python constants. They must be hashable; a new
         value compiles again. Completed from ``static_argnames`` by the function's signature.
       static_argnames: names of such arguments, completed from ``static_argnums``.
-      donate_argnums: accepted as in JAX; the CPU has no use for donated arguments.
+      donate_argnums: positions of arguments that the caller will not use again. An array among
+        them is deleted after the call if a result has its size: its memory is used again.
       donate_argnames: as ``donate_argnums``, by name.
-      keep_unused: accepted as in JAX.
+      keep_unused: an argument that the function does not read is donated all the same.
       device: accepted as in JAX.
       backend: accepted as in JAX.
       inline: accepted as in JAX.
@@ -397,13 +429,16 @@ def jit(
     >>> f(jnp.arange(3.0)).tolist()
     [1.0, 1.0, 1.0]
     """
-    options = {"max_traces": max_traces}
+    options = {"max_traces": max_traces, "keep_unused": keep_unused}
 
     def decorate(function: Callable[..., Any]) -> JitFunction:
         check_callable(function)
         spec = StaticSpec.of(function, signature_of(function), static_argnums, static_argnames)
-        spec.check_donation(donate_argnums, donate_argnames)
-        return JitFunction(function, spec, options)
+        donated = StaticSpec.of(
+            function, signature_of(function), donate_argnums, donate_argnames, "donate"
+        )
+        spec.check_donation(donated)
+        return JitFunction(function, spec, donated, options)
 
     return decorate if fun is None else decorate(fun)
 

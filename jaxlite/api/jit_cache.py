@@ -68,12 +68,14 @@ class Entry:
         "closed",
         "compile_s",
         "consts",
+        "donated",
         "key",
         "miss",
         "name",
         "number",
         "out_tree",
         "parameters",
+        "taken",
         "trace_s",
         "traced",
     )
@@ -92,6 +94,9 @@ class Entry:
         self.arg_names = traced.jaxpr.debug_info.arg_names
         self.compile_s = 0.0
         self.number = 0
+        #: Which leaves the caller donates, and (after compiling) the positions that are taken.
+        self.donated: tuple[bool, ...] = ()
+        self.taken: tuple[int, ...] = ()
         self.miss: Any = None
         self.captured: Any = ()
         self.parameters: tuple[str, ...] = ()

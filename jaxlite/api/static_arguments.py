@@ -27,14 +27,18 @@ class StaticSpec:
         signature: inspect.Signature | None,
         argnums: int | Sequence[int] | None,
         argnames: str | Sequence[str] | None,
+        kind: str = "static",
     ) -> StaticSpec:
-        """Check what the user gave and complete each from the other."""
-        nums = _as_tuple(argnums, int, "static_argnums")
-        names = _as_tuple(argnames, str, "static_argnames")
+        """Check what the user gave and complete each from the other.
+
+        ``kind`` is what the arguments are called: "static" or "donate".
+        """
+        nums = _as_tuple(argnums, int, f"{kind}_argnums")
+        names = _as_tuple(argnames, str, f"{kind}_argnames")
         if signature is None:
             return cls(nums, names)
-        _check_nums(signature, nums)
-        _check_names(signature, names)
+        _check_nums(signature, nums, kind)
+        _check_names(signature, names, kind)
         positional = [
             p.name
             for p in signature.parameters.values()
@@ -106,19 +110,17 @@ class StaticSpec:
 
         return fill
 
-    def check_donation(self, argnums: Any, argnames: Any) -> None:
+    def check_donation(self, donated: StaticSpec) -> None:
         """Check donated arguments against the static ones, as JAX does."""
-        nums = _as_tuple(argnums, int, "donate_argnums")
-        names = _as_tuple(argnames, str, "donate_argnames")
-        both = set(nums) & set(self.nums)
-        if both:
+        if set(donated.names) & set(self.names):
             raise ValueError(
-                f"static_argnums {self.nums} and donate_argnums {nums} cannot intersect."
+                "static_argnames and donate_argnames cannot intersect.\n"
+                f"  Static are {self.names}, donated {donated.names}.\n"
+                "  Fix: a static argument is no array; donate the others only."
             )
-        both_names = set(names) & set(self.names)
-        if both_names:
+        if set(donated.nums) & set(self.nums):
             raise ValueError(
-                f"static_argnames {self.names} and donate_argnames {names} cannot intersect."
+                f"static_argnums {self.nums} and donate_argnums {donated.nums} cannot intersect."
             )
 
 
@@ -181,12 +183,12 @@ def _as_tuple(value: Any, kind: type, name: str) -> tuple[Any, ...]:
             raise TypeError(f"jit {name} should be {wanted}, but got {value}")
     if kind is int:
         result = tuple([item.__index__() for item in result])
-    if len(set(result)) != len(result):
+    if name.startswith("static") and len(set(result)) != len(result):
         raise ValueError(f"{name} must not contain duplicates, got {result}")
     return result
 
 
-def _check_nums(signature: inspect.Signature, nums: tuple[int, ...]) -> None:
+def _check_nums(signature: inspect.Signature, nums: tuple[int, ...], kind: str) -> None:
     kinds = [p.kind for p in signature.parameters.values()]
     if any(k is inspect.Parameter.VAR_POSITIONAL for k in kinds):
         return
@@ -194,17 +196,17 @@ def _check_nums(signature: inspect.Signature, nums: tuple[int, ...]) -> None:
     n = sum(k in positional for k in kinds)
     if any(not -n <= i < n for i in nums):
         raise ValueError(
-            f"Jitted function has static_argnums={nums}, but only accepts {n} positional arguments."
+            f"Jitted function has {kind}_argnums={nums}, but only accepts {n} positional arguments."
         )
 
 
-def _check_names(signature: inspect.Signature, names: tuple[str, ...]) -> None:
+def _check_names(signature: inspect.Signature, names: tuple[str, ...], kind: str) -> None:
     parameters = signature.parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return
     unknown = {n for n in names if n not in parameters}
     if unknown:
         raise ValueError(
-            f"Jitted function has invalid argnames {unknown} in static_argnames. "
+            f"Jitted function has invalid argnames {unknown} in {kind}_argnames. "
             "Function does not take these args."
         )

@@ -55,7 +55,11 @@ def compiled(closed: ClosedJaxpr, name: str) -> Compilation:
 
 
 class Jit(Primitive):
-    """Call ``jaxpr`` (a ``ClosedJaxpr``) named ``name``."""
+    """Call ``jaxpr`` (a ``ClosedJaxpr``) named ``name``.
+
+    ``donated_invars``, if some are donated, is there to be seen: only a call of the function itself
+    deletes arrays.
+    """
 
     name = "jit"
     role = "call"

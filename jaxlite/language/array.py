@@ -66,6 +66,15 @@ class ArrayImpl(Array):
         self._data = data
         self.aval = aval
 
+    def delete(self) -> None:
+        """Free the data; the array cannot be used any more."""
+        del self._data
+        self.__class__ = DeletedArray
+
+    def is_deleted(self) -> bool:
+        """Say whether the data was freed by ``delete`` or by donation to a jitted function."""
+        return False
+
 
 class DeviceArray(Array):
     """An array on an accelerator. ``_data`` is a C-contiguous CuPy array that nobody writes to.
@@ -80,6 +89,15 @@ class DeviceArray(Array):
         self.aval = aval
         self.device = device
 
+    def delete(self) -> None:
+        """Free the data; the array cannot be used any more."""
+        del self._data
+        self.__class__ = DeletedDeviceArray
+
+    def is_deleted(self) -> bool:
+        """Say whether the data was freed by ``delete`` or by donation to a jitted function."""
+        return False
+
     def to_host(self) -> ArrayImpl:
         """Return a copy on the host; waits until the array has been computed."""
         storage = dtypes.storage_dtype(self.aval.dtype)
@@ -89,6 +107,45 @@ class DeviceArray(Array):
     def concrete_value(self) -> ArrayImpl:
         """Return the array that Python may look into."""
         return self.to_host()
+
+
+class _Deleted:
+    """What an array becomes when its data is freed: its type is left, the data's slot is empty.
+
+    A class of its own costs the others nothing: nobody who has an ``ArrayImpl`` has to ask.
+    """
+
+    __slots__ = ()
+    aval: ShapedArray
+
+    def delete(self) -> None:
+        """Do nothing: it is deleted."""
+
+    def is_deleted(self) -> bool:
+        """Say yes."""
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "_data":
+            raise AttributeError(f"'Array' object has no attribute {name!r}", name=name, obj=self)
+        shape = ",".join(str(d) for d in self.aval.shape)
+        raise RuntimeError(
+            f"Array has been deleted with shape={self.aval.dtype}[{shape}].\n"
+            "  It was donated to a jitted function (donate_argnums) or freed by delete().\n"
+            "  Fix: go on with the result of that function, or do not donate the argument."
+        )
+
+
+class DeletedArray(_Deleted, ArrayImpl):
+    """An array of the host without data."""
+
+    __slots__ = ()
+
+
+class DeletedDeviceArray(_Deleted, DeviceArray):
+    """An array of an accelerator without data."""
+
+    __slots__ = ()
 
 
 def from_numpy(data: Any, weak_type: bool = False) -> ArrayImpl:

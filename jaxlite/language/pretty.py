@@ -148,8 +148,10 @@ def name_call_vars(eqn: JaxprEqn, context: Context) -> None:
         jaxpr = _open(inner)
         if id(jaxpr) in context.shared:
             continue
+        given: set[Var] = set()
         for var, atom in zip(jaxpr.invars, eqn.invars, strict=True):
-            if isinstance(atom, Var):
+            if isinstance(atom, Var) and atom not in given:  # two arguments have two names
+                given.add(atom)
                 context.names.setdefault(var, context.name(atom))
         for atom, out in zip(jaxpr.outvars, eqn.outvars, strict=True):
             if isinstance(atom, Var) and out in context.names:

@@ -23,6 +23,8 @@ class Trace:
     """An interpreter for one transformation. ``parent`` is the one its rules run under."""
 
     __slots__ = ("__weakref__", "is_live", "parent")
+    #: What messages call it.
+    known_as = "Trace"
 
     def __init__(self, parent: Trace | None) -> None:
         self.parent = parent

@@ -403,7 +403,7 @@ def _reduce(self: ArrayImpl) -> tuple[Any, ...]:
 
 
 def _same_data(self: Value, *memo: Any) -> Value:
-    return ArrayImpl(self._data, self.aval) if type(self) is ArrayImpl else self
+    return ArrayImpl(self._data, self.aval) if isinstance(self, ArrayImpl) else self
 
 
 @_method
@@ -531,6 +531,20 @@ def _installed(function: Any) -> Any:
     return function
 
 
+def _needs_data(name: str) -> Callable[[Any], NoReturn]:
+    """Return the method ``name`` of tracers, which have no data."""
+
+    def method(self: Any) -> NoReturn:
+        shape = ",".join(str(d) for d in self.aval.shape)
+        raise errors.ConcretizationTypeError(
+            self,
+            f"The {name}() method was called on traced array with shape "
+            f"{self.aval.dtype}[{shape}].",
+        )
+
+    return method
+
+
 def install() -> None:
     """Put operators, methods and properties on ``Array``; those of data only on ``ArrayImpl``."""
     for name, function in {**_NAMESPACE, **_METHODS}.items():
@@ -538,6 +552,8 @@ def install() -> None:
         setattr(Array, name, _installed(function))
     for name, getter in _PROPERTIES.items():
         setattr(Array, name, property(getter, doc=getter.__doc__))
+    for name in ("delete", "is_deleted"):
+        setattr(Tracer, name, _needs_data(name))
     Array.__hash__ = None  # type: ignore[assignment]
     Array.__copy__ = _same_data  # type: ignore[attr-defined]
     Array.__deepcopy__ = _same_data  # type: ignore[attr-defined]
@@ -552,7 +568,6 @@ def install() -> None:
         "committed": property(lambda self: False),
         "is_fully_addressable": property(lambda self: True),
         "is_fully_replicated": property(lambda self: True),
-        "is_deleted": lambda self: False,
         "on_device_size_in_bytes": lambda self: self.aval.nbytes,
     }
     for name, function in on_data.items():

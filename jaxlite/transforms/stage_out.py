@@ -17,9 +17,11 @@ from jaxlite.language.array import ArrayImpl, DeviceArray, asarray_eager
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.dtypes import KeyDType
 from jaxlite.language.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
+from jaxlite.language.leaks import check_leaks
 from jaxlite.language.primitive import Primitive, as_tuple, set_stager
 from jaxlite.language.source import SourceLine, current_line
 from jaxlite.language.trace import Trace, Tracer, leaked, state, use_trace
+from jaxlite.settings import config
 
 
 class JaxprTracer(Tracer):
@@ -82,6 +84,7 @@ def _listed(names: list[str]) -> str:
 class StagingTrace(Trace):
     """Records equations. One instance per recorded jaxpr."""
 
+    known_as = "DynamicJaxprTrace"
     __slots__ = ("const_tracers", "consts", "constvars", "debug_info", "eqns", "invars")
 
     def __init__(self, debug_info: DebugInfo | None = None) -> None:
@@ -181,9 +184,13 @@ def stage_out(
     try:
         with use_trace(trace):
             outs = fun(*args)
-            return trace.to_jaxpr(outs)
+            closed = trace.to_jaxpr(outs)
     finally:
         trace.is_live = False
+    if config.frame.check_tracer_leaks:
+        del args, outs
+        check_leaks(trace)
+    return closed
 
 
 def hoist_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr, jaxprs_in_params
+from jaxlite.language.leaks import check_leaks
 from jaxlite.language.primitive import Primitive, as_tuple
 from jaxlite.language.trace import (
     Trace,
@@ -27,6 +28,7 @@ from jaxlite.language.trace import (
     state,
     use_trace,
 )
+from jaxlite.settings import config
 from jaxlite.transforms.eval_jaxpr import eval_closed
 from jaxlite.transforms.stage_out import stage_out
 
@@ -63,6 +65,7 @@ class BatchTracer(Tracer):
 class BatchTrace(Trace):
     """Carries a batch dim through every primitive."""
 
+    known_as = "BatchTrace"
     __slots__ = ("axis",)
 
     def __init__(self, parent: Trace, axis: MappedAxis) -> None:
@@ -158,6 +161,9 @@ def batch_flat(
         finally:
             trace.is_live = False
         out_dims[:] = [d for _, d in pairs]
+        if config.frame.check_tracer_leaks:
+            del boxed, outs
+            check_leaks(trace)
         return tuple([v for v, _ in pairs])
 
     return batched
