@@ -250,6 +250,7 @@ def test_every_setting_that_changes_a_trace_changes_the_key():
         bool: lambda v: not v,
         int: lambda v: v + 1,
         str: lambda v: next(c for c in settings.OPTIONS[name].choices if c != v),
+        object: lambda v: "another device",
     }
     for name in settings.TRACED:
         if settings.OPTIONS[name].choices == ("threefry2x32",):

@@ -35,7 +35,7 @@ from jaxlite.transforms.jvp import jvp_flat
 from jaxlite.transforms.linearize import linearize_flat
 from jaxlite.transforms.stage_out import stage_out
 from jaxlite.transforms.transpose import backward_pass
-from jaxlite.transforms.vmap import batch_flat
+from jaxlite.transforms.vmap import MappedAxis, batch_flat
 from tests.primitives.expressions import pulled
 
 jax.config.update(
@@ -291,7 +291,7 @@ def check_vmap(case: Case, size: int = 3, most: int = 3) -> None:
             None if d is None else d % x.aval.ndim for d, x in zip(dims, mine_args, strict=True)
         ]
         out_dims: list[int | None] = []
-        outs = batch_flat(flat(case.ours), size, places, out_dims)(*mine_args)
+        outs = batch_flat(flat(case.ours), MappedAxis(size), places, out_dims)(*mine_args)
         theirs = jax.vmap(flat(case.theirs), in_axes=tuple(places))(*map(to_theirs, args))
         for a, dim, b in zip(outs, out_dims, theirs, strict=True):
             data = data_of(a)

@@ -9,7 +9,7 @@ from jax import lax
 from jax.extend.core import primitives as theirs
 
 from jaxlite.primitives import slicing
-from jaxlite.transforms.vmap import batch_flat
+from jaxlite.transforms.vmap import MappedAxis, batch_flat
 from tests.primitives.against_jax import (
     Case,
     check,
@@ -123,11 +123,11 @@ def test_vmap_of_vmap_of_dynamic_slice():
 
     def row(x, start):
         dims = []
-        outs = batch_flat(one, 3, (0, 0), dims)(x, start)
+        outs = batch_flat(one, MappedAxis(3), (0, 0), dims)(x, start)
         assert dims == [0]
         return outs
 
     dims = []
-    (out,) = batch_flat(row, 2, (0, 0), dims)(to_ours(x), to_ours(starts))
+    (out,) = batch_flat(row, MappedAxis(2), (0, 0), dims)(to_ours(x), to_ours(starts))
     assert dims == [0]
     np.testing.assert_array_equal(data_of(out), jax.vmap(jax.vmap(their_slice((2,))))(x, starts))
