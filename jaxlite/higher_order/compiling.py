@@ -21,7 +21,18 @@ __all__ = ["compile_jaxpr", "load_on_gpu"]
 
 
 def compile_jaxpr(closed: ClosedJaxpr, *, name: str) -> Compilation:
-    """Compile ``closed`` (see ``pipeline.compile_jaxpr``)."""
+    """Compile ``closed`` (see ``pipeline.compile_jaxpr``).
+
+    Raises:
+      ValueError: it contains a ``check`` that nobody would see fail.
+    """
+    if "check" in closed.effects:
+        raise ValueError(
+            "Cannot abstractly evaluate a checkify.check which was not functionalized. This "
+            "probably means you tried to stage (jit/scan/pmap/...) a `check` without "
+            "functionalizing it through `checkify.checkify`."
+            "\n  Fix: err, out = checkify.checkify(f)(x); err.throw()"
+        )
     pipeline = importlib.import_module("jaxlite.pipeline")
     result: Compilation = pipeline.compile_jaxpr(closed, name=name)
     return result

@@ -15,7 +15,7 @@ from jaxlite.higher_order.compiled_call import run_equation
 from jaxlite.higher_order.jit import batch_size, derived
 from jaxlite.higher_order.rearrange import reorder, split
 from jaxlite.language.avals import ShapedArray
-from jaxlite.language.jaxpr import ClosedJaxpr
+from jaxlite.language.jaxpr import ClosedJaxpr, DebugInfo
 from jaxlite.language.primitive import Primitive, Zero, instantiate
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives.families import bdim_at_front, ops
@@ -130,6 +130,7 @@ class While(Primitive):
         ]
         changes = {"cond_jaxpr": cond, "body_jaxpr": body}
         if pred_dim is not None:
+            _check_lanes(self.eqn_effects(params))
             any_lane, body = _lanes(cond, body, n_cond, n_body)
             changes = {"cond_jaxpr": any_lane, "body_jaxpr": body, "body_nconsts": n_cond + n_body}
             body_consts = [*cond_consts, *body_consts]
@@ -177,7 +178,25 @@ def _lanes(
         return [_where_lane(pred, n, old) for n, old in zip(new, carry, strict=True)]
 
     avals = [*cond.in_avals[:n_cond], *body.in_avals]
-    return stage_out(any_lane, cond.in_avals), stage_out(masked, avals)
+    return stage_out(any_lane, cond.in_avals, ANY_LANE), stage_out(masked, avals)
+
+
+#: What the condition of a loop over lanes is called: its body also runs on lanes that are done.
+ANY_LANE = DebugInfo("any lane goes on")
+
+
+def _check_lanes(effects: frozenset[str]) -> None:
+    """Refuse effects that lanes which are done would have, too."""
+    if "check" in effects:
+        raise ValueError(
+            "Checkify does not support batched while-loops (checkify-of-vmap-of-while). \nHint: if "
+            "possible, move the vmap to the outer level to get vmap-of-checkify-of-while."
+        )
+    if "io" in effects:
+        raise NotImplementedError(
+            "IO effect not supported in vmap-of-while: "
+            "not supported in while_loop with batched predicate"
+        )
 
 
 def _where_lane(pred: Any, new: Any, old: Any) -> Any:
@@ -189,4 +208,4 @@ def _where_lane(pred: Any, new: Any, old: Any) -> Any:
 
 while_p = While()
 
-__all__ = ["While", "while_p"]
+__all__ = ["ANY_LANE", "While", "while_p"]

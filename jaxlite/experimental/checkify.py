@@ -1,0 +1,240 @@
+"""``checkify``: run-time checks in transformed functions. In: a function. Out: it, with an error.
+
+err, out = checkify.checkify(jit(f))(x)
+err.throw()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from jaxlite import numpy as jnp
+from jaxlite.api.arguments import check_callable, flat_function, to_arrays
+from jaxlite.experimental.checked_programs import State, run_checked
+from jaxlite.higher_order.check import (
+    DivisionByZeroError,
+    FailedCheckError,
+    Failure,
+    FormatMessage,
+    JaxException,
+    JaxRuntimeError,
+    NaNError,
+    OOBError,
+    check_p,
+    number_of,
+    one_failure,
+)
+from jaxlite.language.array import Array
+from jaxlite.language.avals import ShapedArray
+from jaxlite.language.pytree import tree_flatten, tree_leaves, tree_unflatten
+from jaxlite.language.trace import Tracer, get_aval
+from jaxlite.transforms.stage_out import stage_out
+from jaxlite.tree_util import register_pytree_node_class
+
+__all__ = [
+    "Error",
+    "ErrorCategory",
+    "JaxRuntimeError",
+    "all_checks",
+    "automatic_checks",
+    "check",
+    "check_error",
+    "checkify",
+    "debug_check",
+    "div_checks",
+    "float_checks",
+    "index_checks",
+    "init_error",
+    "nan_checks",
+    "user_checks",
+]
+
+ErrorCategory: TypeAlias = type[JaxException]
+
+user_checks: frozenset[ErrorCategory] = frozenset({FailedCheckError})
+nan_checks: frozenset[ErrorCategory] = frozenset({NaNError})
+index_checks: frozenset[ErrorCategory] = frozenset({OOBError})
+div_checks: frozenset[ErrorCategory] = frozenset({DivisionByZeroError})
+float_checks = nan_checks | div_checks
+automatic_checks = float_checks | index_checks
+all_checks = automatic_checks | user_checks
+
+
+@register_pytree_node_class
+class Error:
+    """The first failure of a checked function, or none; a pytree of arrays.
+
+    Under ``vmap`` there is one for each example.
+    """
+
+    def __init__(self, code: Any, numbers: tuple[int, ...], arrays: Sequence[Any]) -> None:
+        self._code, self._numbers, self._arrays = code, numbers, tuple(arrays)
+
+    def __repr__(self) -> str:
+        return f"Error({'<traced>' if isinstance(self._code, Tracer) else self.get()})"
+
+    def get(self) -> str | None:
+        """Return the message of the first failure, or None."""
+        codes = self._codes()
+        messages = []
+        for where in np.argwhere(codes):
+            place = tuple(int(i) for i in where)
+            text = str(self._exception(codes, place))
+            messages.append(f"at mapped index {', '.join(map(str, place))}: {text}")
+        if not messages:
+            return None
+        return "\n".join(messages) if codes.ndim else messages[0].partition(": ")[2]
+
+    def get_exception(self) -> JaxException | None:
+        """Return the failure as an exception (of the last example that failed), or None."""
+        codes = self._codes()
+        failed = np.argwhere(codes)
+        return self._exception(codes, tuple(failed[-1])) if len(failed) else None
+
+    def throw(self) -> None:
+        """Raise ``JaxRuntimeError`` (a ValueError) if something failed.
+
+        In a traced function the error goes on to the ``checkify`` around it.
+        """
+        check_error(self)
+
+    def _codes(self) -> np.ndarray[Any, Any]:
+        return np.asarray(self._code)
+
+    def _exception(self, codes: np.ndarray[Any, Any], place: tuple[int, ...]) -> JaxException:
+        arrays = [np.asarray(a)[place] for a in self._arrays]
+        failure, values = one_failure(int(codes[place]), self._numbers, arrays)
+        return failure.exception(values)
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+        """Return the arrays, and the numbers of the failures they belong to."""
+        return (self._code, *self._arrays), self._numbers
+
+    @classmethod
+    def tree_unflatten(cls, numbers: tuple[int, ...], children: Sequence[Any]) -> Error:
+        """Rebuild it."""
+        return cls(children[0], numbers, children[1:])
+
+
+init_error = Error(np.int32(0), (), ())
+
+
+def checkify(
+    f: Callable[..., Any], errors: frozenset[ErrorCategory] = user_checks
+) -> Callable[..., tuple[Error, Any]]:
+    """Return a function that gives an ``Error`` beside what ``f`` gives.
+
+    Args:
+      f: a function that may contain ``check``.
+      errors: which checks are made: ``user_checks``, ``nan_checks``, ``index_checks``,
+        ``div_checks``, or unions of them (``float_checks``, ``all_checks``).
+
+    Returns:
+      A function of the same arguments with the result ``(error, out)``; it may be transformed.
+
+    >>> import jaxlite as jax, jaxlite.numpy as jnp
+    >>> from jaxlite.experimental import checkify
+    >>> f = checkify.checkify(jax.jit(jnp.log), errors=checkify.nan_checks)
+    >>> err, out = f(-1.0)
+    >>> err.get()
+    'nan generated by primitive: log.'
+    """
+    check_callable(f)
+
+    def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+        leaves, flat = flat_function(f, args, kwargs, "checkify")
+        arrays = to_arrays(leaves)
+        closed = stage_out(flat, [get_aval(x) for x in arrays], flat.info)
+        state, outs = run_checked(
+            closed.jaxpr, closed.consts, State.empty(), arrays, frozenset(errors)
+        )
+        assert flat.out_tree is not None
+        error = Error(state.code, state.numbers, state.flat()[1:])
+        return error, tree_unflatten(flat.out_tree, to_arrays(outs))
+
+    return checked
+
+
+def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+    """Fail with ``msg.format(*fmt_args, **fmt_kwargs)`` if ``pred`` is false.
+
+    Outside of transformations it raises at once; in a jitted function ``checkify`` is needed.
+
+    Args:
+      pred: bool scalar.
+      msg: a format string.
+      *fmt_args: pytrees of arrays for its fields.
+      debug: ignored unless the function is checkified.
+      **fmt_kwargs: the same, by name.
+
+    Raises:
+      TypeError: ``pred`` is no bool scalar, a value for a field is no array.
+      JaxRuntimeError: the check fails.
+
+    >>> from jaxlite.experimental import checkify
+    >>> import jaxlite.numpy as jnp
+    >>> checkify.check(jnp.bool_(True), "fine")
+    """
+    if not _is_bool_scalar(pred):
+        raise TypeError(f"check takes a scalar pred as argument, got {pred}")
+    leaves, tree = tree_flatten((fmt_args, fmt_kwargs))
+    for x in leaves:
+        if not isinstance(x, Array | np.ndarray | np.generic):
+            raise TypeError(
+                "Formatting arguments to checkify.check need to be PyTrees of arrays, but got "
+                f"{x!r} of type {type(x)}."
+            )
+    arrays = to_arrays(leaves)
+    avals = tuple([ShapedArray(a.shape, a.dtype) for a in arrays])
+    number = number_of(Failure(FailedCheckError, FormatMessage(msg, tree), avals))
+    code = jnp.where(pred, 0, number).astype(jnp.int32)
+    check_p.bind_all(code, *[_strong(a) for a in arrays], numbers=(number,), debug=debug)
+
+
+def _is_bool_scalar(pred: Any) -> bool:
+    if isinstance(pred, bool):
+        return True
+    return getattr(pred, "shape", None) == () and pred.dtype == np.bool_
+
+
+def _strong(x: Any) -> Any:
+    return x.astype(x.dtype) if x.weak_type else x
+
+
+def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+    """Like ``check``, but without effect outside of ``checkify``.
+
+    >>> from jaxlite.experimental import checkify
+    >>> checkify.debug_check(False, "not looked at")
+    """
+    check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
+
+
+def check_error(error: Error) -> None:
+    """Raise the failure of ``error``, if it has one; in a checked function, hand it on.
+
+    Raises:
+      ValueError: ``error`` is no ``Error``. JaxRuntimeError: there was a failure.
+
+    >>> from jaxlite.experimental import checkify
+    >>> checkify.check_error(checkify.init_error)
+    """
+    if not isinstance(error, Error):
+        raise ValueError(f"check_error takes an Error as argument, got {error}")
+    leaves = tree_leaves(error)
+    if any(isinstance(x, Tracer) for x in leaves):
+        code = jnp.asarray(error._code)
+        arrays = list(error._arrays)
+        if code.ndim:
+            raise TypeError(
+                "check_error takes the error of one example: in a traced function, apply vmap "
+                f"outside of it (the error has the batch shape {code.shape})"
+            )
+        check_p.bind_all(code, *arrays, numbers=error._numbers, debug=False)
+        return
+    exception = error.get_exception()
+    if exception is not None:
+        raise JaxRuntimeError(str(exception))
