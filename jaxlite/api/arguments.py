@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jaxlite.language import dtypes
-from jaxlite.language.array import Array, asarray_eager
+from jaxlite.language.array import Array, asarray_eager, raise_masked
 from jaxlite.language.avals import ShapedArray, ShapeDtypeStruct, aval_of_scalar
 from jaxlite.language.jaxpr import DebugInfo
 from jaxlite.language.key_paths import keystr
@@ -133,6 +133,8 @@ def abstractify(x: Any) -> ShapedArray:
     if isinstance(x, bool | int | float | complex) and not isinstance(x, np.generic):
         return aval_of_scalar(x)
     if isinstance(x, np.ndarray | np.generic) and is_valid_leaf(x):
+        if isinstance(x, np.ma.MaskedArray):
+            raise_masked()
         return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
     if isinstance(x, ShapeDtypeStruct):
         return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype, True), bool(x.weak_type))

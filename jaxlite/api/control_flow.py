@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from jaxlite.api.arguments import FlatFunction, abstractify, debug_info_of, to_arrays, where_defined
+from jaxlite.api.differences import differing_parts, kinds, listed, mismatch, type_text
 from jaxlite.api.forwarding import forward_branches, merge
 from jaxlite.higher_order.cond import cond_p
 from jaxlite.language import dtypes
-from jaxlite.language.avals import ShapedArray
 from jaxlite.language.jaxpr import ClosedJaxpr, Var
 from jaxlite.language.key_paths import keystr
 from jaxlite.language.pytree import tree_flatten, tree_flatten_with_path, tree_unflatten
-from jaxlite.language.pytree_prefix import prefix_errors
 from jaxlite.language.trace import get_aval, is_concrete
 from jaxlite.language.treedef import PyTreeDef
 from jaxlite.primitives.families import ops
@@ -29,12 +28,7 @@ from jaxlite.settings import config
 from jaxlite.transforms.eval_jaxpr import eval_closed
 from jaxlite.transforms.stage_out import stage_out
 
-__all__ = ["cond", "stage_branches", "switch", "type_text"]
-
-
-def type_text(aval: ShapedArray) -> str:
-    """Return ``float32[3,4]``, the form of types in JAX's messages."""
-    return f"{dtypes.name_of(aval.dtype)}[{','.join(map(str, aval.shape))}]"
+__all__ = ["cond", "stage_branches", "switch"]
 
 
 def cond(
@@ -164,7 +158,7 @@ def switch(
     index = ops.convert_element_type(index, np.dtype(np.int32), False)
     index = clamp(np.int32(0), index, np.int32(len(branches) - 1))
     leaves = to_arrays(tree_flatten(tuple(operands))[0])
-    labels = tuple([f"branches[{i}]" for i in range(len(branches))])
+    labels = ("branch 0", *[f"branch{i}" for i in range(1, len(branches))])
     staged, out_tree = stage_branches(branches, operands, leaves, labels)
     return tree_unflatten(out_tree, _bind_branches(index, staged, leaves))
 
@@ -194,56 +188,52 @@ def _check_branches(
     staged: Sequence[ClosedJaxpr], flats: Sequence[FlatFunction], labels: Sequence[str]
 ) -> None:
     # JAX compares with the true branch (or branch 0) as the reference.
-    pair = len(staged) == 2 and labels[1] == "true_fun"
-    ref = 1 if pair else 0
+    is_cond = labels[-1] == "true_fun"
+    ref, what = (1, "cond") if is_cond else (0, "switch")
     for i in range(len(staged)):
         if i == ref:
             continue
         who = "\n".join(f"{labels[k]} is {where_defined(flats[k].info)}" for k in (ref, i))
         both = f"{labels[ref]} and/or {labels[i]}"
-        if flats[i].out_tree != flats[ref].out_tree:
+        a_tree, b_tree = flats[ref].out_tree, flats[i].out_tree
+        assert a_tree is not None
+        assert b_tree is not None
+        if a_tree != b_tree:
+            lines = []
+            for path, a, b in differing_parts(a_tree, b_tree):
+                left, right, why = kinds(a, b)
+                at = f" at path {path}" if path else ""
+                lines.append(
+                    f"{labels[ref]} output{at} is {left} but {labels[i]} output{at} is {right}, so "
+                    f"{why}"
+                )
             raise TypeError(
-                "cond branch outputs must have the same pytree structure, but they differ:\n\n"
-                f"{who}\n\n{_tree_difference(flats[ref], flats[i], labels[ref], labels[i])}\n"
+                f"{what} branch outputs must have the same pytree structure, but they differ:\n\n"
+                f"{who}\n\n{listed(lines, '')}\n\n"
                 f"Revise {both} so that they have the same pytree structure."
             )
-        for a, b, path in zip(
+        lines = []
+        for x, y, path in zip(
             staged[ref].out_avals, staged[i].out_avals, _paths(flats[ref]), strict=True
         ):
-            if (a.shape, a.dtype) != (b.shape, b.dtype):
-                what = "shapes" if a.shape != b.shape else "dtypes"
+            if mismatch(x, y):
                 at = f" at path {path}" if path else ""
-                raise TypeError(
-                    "cond branches must have equal output types but they differ.\n\n"
-                    f"{who}\n\nThe output of {labels[ref]}{at} has type {type_text(a)} but the "
-                    "corresponding "
-                    f"output of {labels[i]} has type {type_text(b)}, so the {what} do not "
-                    "match.\n\n"
-                    f"Revise {both} so that all output types match."
+                lines.append(
+                    f"output of {labels[ref]}{at} has type {type_text(x)} but the corresponding "
+                    f"output of {labels[i]} has type {type_text(y)}, so {mismatch(x, y)}"
                 )
+        if lines:
+            raise TypeError(
+                f"{what} branches must have equal output types but they differ.\n\n"
+                f"{who}\n\n{listed(lines)}\n\n"
+                f"Revise {both} so that all output types match."
+            )
 
 
 def _paths(flat: FlatFunction) -> list[str]:
     assert flat.out_tree is not None
     marks = tree_unflatten(flat.out_tree, list(range(flat.out_tree.num_leaves)))
     return [keystr(p) for p, _ in tree_flatten_with_path(marks)[0]]
-
-
-def _tree_difference(a: FlatFunction, b: FlatFunction, a_label: str, b_label: str) -> str:
-    assert a.out_tree is not None
-    assert b.out_tree is not None
-    left = tree_unflatten(a.out_tree, [0] * a.out_tree.num_leaves)
-    right = tree_unflatten(b.out_tree, [0] * b.out_tree.num_leaves)
-    left_text = "a pytree leaf" if a.out_tree.num_nodes == 1 else f"a {type(left)}"
-    right_text = "a pytree leaf" if b.out_tree.num_nodes == 1 else f"a {type(right)}"
-    if type(left) is not type(right):
-        return (
-            f"{a_label} output is {left_text} but {b_label} output is {right_text}, "
-            "so their Python types differ.\n"
-        )
-    found = prefix_errors(left, right)
-    detail = f"\n{found[0]('output')}" if found else ""
-    return f"{a_label} output is {a.out_tree} but {b_label} output is {b.out_tree}.{detail}\n"
 
 
 def _join_weak_types(staged: list[ClosedJaxpr]) -> list[ClosedJaxpr]:

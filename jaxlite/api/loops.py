@@ -21,7 +21,8 @@ from jaxlite.api.arguments import (
     to_arrays,
 )
 from jaxlite.api.carry import check_carry, promote_weak_carry
-from jaxlite.api.control_flow import strengthen, type_text
+from jaxlite.api.control_flow import strengthen
+from jaxlite.api.differences import type_text
 from jaxlite.api.forwarding import forward_scan, forward_while, merge
 from jaxlite.api.vmap import vmap
 from jaxlite.diagnose.progress import expect_total, loop_params
@@ -80,9 +81,12 @@ def while_loop(
     reporting = loop_params(progress, body_fun)
     if config.frame.disable_jit:
         value = _as_arrays(init_val)
-        while bool(cond_fun(value)):
-            value = body_fun(value)
-        return value
+        going = cond_fun(value)
+        if is_concrete(going):
+            while bool(going):
+                value = body_fun(value)
+                going = cond_fun(value)
+            return value
     leaves, tree = tree_flatten(init_val)
     leaves = to_arrays(leaves)
     leaves, body, flat = promote_weak_carry(
@@ -159,8 +163,13 @@ def fori_loop(
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    static = is_concrete(lower) and is_concrete(upper)
+    if unroll is not None and not static:
+        raise ValueError(
+            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
+        )
     lower, upper = _bounds(lower, upper)
-    if is_concrete(lower) and is_concrete(upper):
+    if static:
         start, stop = int(_concrete(lower)), int(_concrete(upper))
         if config.frame.disable_jit:
             value = _as_arrays(init_val)
@@ -168,11 +177,6 @@ def fori_loop(
                 value = body_fun(i, value)
             return value
         return _fori_scan(lower, max(stop - start, 0), body_fun, init_val, progress, unroll)
-    if unroll is not None:
-        raise ValueError(
-            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known."
-        )
-
     expect = expect_total(progress, body_fun)
     if expect is not None:
         debug_callback_p.bind_all(lower, upper, callback=expect, ordered=False)

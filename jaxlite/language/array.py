@@ -7,7 +7,7 @@ operators and methods are installed by ``jaxlite.numpy`` at import. ``ArrayImpl`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -169,10 +169,20 @@ def asarray_eager(value: Any) -> ArrayImpl:
         weak = not isinstance(value, bool)
         dtype = dtypes.dtype(value)
     else:
+        if isinstance(value, np.ma.MaskedArray):
+            raise_masked()
         weak = False
         dtype = dtypes.canonicalize_dtype(np.asarray(value).dtype)
     data = np.array(value, dtype=dtype, order="C", copy=True)
     return ArrayImpl(data, ShapedArray(data.shape, dtype, weak))
+
+
+def raise_masked() -> NoReturn:
+    """Raise what JAX says of masked arrays."""
+    raise ValueError(
+        "numpy masked arrays are not supported as direct inputs to JAX functions. Use "
+        "arr.filled() to convert the value to a standard numpy array."
+    )
 
 
 def check_allocation(name: str, avals: Sequence[ShapedArray]) -> None:

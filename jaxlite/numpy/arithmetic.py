@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxlite.api.custom_derivatives import custom_jvp
 from jaxlite.language import dtypes
-from jaxlite.language.array import Value
+from jaxlite.language.array import ArrayImpl, Value
 from jaxlite.language.primitive import Primitive
 from jaxlite.lax.operands import constant
 from jaxlite.numpy.choosing import choose_between, truth
@@ -154,9 +154,11 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Value, Value]:
 
 
 def _static_exponent(y: Any) -> int | None:
-    """Return an integer exponent that is known now and is no jaxlite array."""
+    """Return an integer exponent that is known now."""
     if isinstance(y, int) and not isinstance(y, bool):
         return y
+    if type(y) is ArrayImpl and not y.aval.shape and _kind(y) in "iu":
+        return int(y._data)
     if isinstance(y, np.integer) or (
         isinstance(y, np.ndarray) and y.ndim == 0 and y.dtype.kind in "iu"
     ):
@@ -181,7 +183,7 @@ def power(x1: Any, x2: Any, /) -> Value:
         base = as_operand("power", x1)
         if _kind(base) == "b":
             base = convert(base, dtypes.default_dtype(int))
-        elif not isinstance(x2, int):
+        elif not isinstance(x2, int | ArrayImpl):
             base = promote("power", base, x2)[0]
         return ar.integer_pow_p.bind(base, y=exponent)
     x, y = as_operand("power", x1), as_operand("power", x2, 1)

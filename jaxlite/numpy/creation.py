@@ -7,6 +7,7 @@ promotion of their elements, NumPy arrays keep theirs (64 bit shrinks to 32 unle
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,7 +16,14 @@ import numpy as np
 from jaxlite import errors
 from jaxlite.higher_order.gpu_call import adopt
 from jaxlite.language import dtypes
-from jaxlite.language.array import Array, ArrayImpl, Value, check_allocation, from_numpy
+from jaxlite.language.array import (
+    Array,
+    ArrayImpl,
+    Value,
+    check_allocation,
+    from_numpy,
+    raise_masked,
+)
 from jaxlite.language.avals import ShapedArray, canonical_shape
 from jaxlite.language.trace import EVAL_TRACE, Tracer, state
 from jaxlite.lax import shapes
@@ -53,7 +61,7 @@ _PYTHON_NUMBERS = frozenset(dtypes.PYTHON_SCALARS)
 def array(
     object: Any,
     dtype: Any = None,
-    *,
+    *args: Any,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
@@ -65,6 +73,7 @@ def array(
     Args:
         object: a number, an array, or nested lists of them.
         dtype: of the result; None takes that of the numbers.
+        args: copy, order and ndmin by position, which is deprecated.
         copy: make a new array (nothing can change either, so this only costs).
         order: "K" or "C".
         ndmin: axes of length 1 are put in front until there are so many axes.
@@ -83,14 +92,13 @@ def array(
         >>> array([1, 2.5])
         Array([1. , 2.5], dtype=float32)
     """
+    if args:
+        copy, order, ndmin = _by_position(args, copy, order, ndmin)
     if order not in (None, "K", "C"):
         raise NotImplementedError("Only implemented for order='K'")
     kind = None if dtype is None else dtypes.requested_dtype(dtype, "array")
     if isinstance(object, np.ma.MaskedArray):
-        raise ValueError(
-            "numpy masked arrays are not supported as direct inputs to JAX functions. Use "
-            "arr.filled() to convert the value to a standard numpy array."
-        )
+        object = object.data  # as NumPy does: the numbers under the mask
     out = _array(object, kind)
     weak = dtype is None and out.aval.weak_type
     out = retype(out, out.aval.dtype if kind is None else kind, weak)
@@ -100,6 +108,26 @@ def array(
     if ndmin > out.ndim:
         out = shapes.expand_dims(out, tuple(range(ndmin - out.ndim)))
     return out
+
+
+def _by_position(args: tuple[Any, ...], copy: Any, order: Any, ndmin: Any) -> tuple[Any, Any, Any]:
+    """Return copy, order and ndmin where the first of them come by position."""
+    if len(args) > 3:
+        raise TypeError(
+            f"array() takes at most 5 positional arguments but {len(args) + 2} were given"
+        )
+    given = (("copy", copy, True), ("order", order, "K"), ("ndmin", ndmin, 0))
+    for (name, value, default), _ in zip(given, args):
+        if value is not default and value != default:
+            raise TypeError(f"array() got multiple values for argument '{name}'")
+    warnings.warn(
+        "Passing the copy, order, and ndmin arguments to jnp.array positionally is deprecated. Use "
+        "keyword arguments instead.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    found = (*args, *[value for _, value, _ in given[len(args) :]])
+    return found[0], found[1], found[2]
 
 
 def copied(x: Value) -> Value:
@@ -124,6 +152,8 @@ def asarray(
     """
     if isinstance(a, Array) and dtype is None and not copy:
         return a
+    if isinstance(a, np.ma.MaskedArray):
+        raise_masked()
     return array(a, dtype, order=order, copy=bool(copy))
 
 
@@ -440,6 +470,8 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
 def load(file: Any, *args: Any, **kwargs: Any) -> Value:
     """Return the array in a ``.npy`` file (a dict of arrays for ``.npz``)."""
     out = np.load(file, *args, **kwargs)
+    if isinstance(out, np.ndarray) and out.dtype == np.dtype("V2"):
+        out = out.view(dtypes.bfloat16)  # the file format has no name for it
     return asarray(out) if isinstance(out, np.ndarray) else out
 
 

@@ -261,8 +261,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Value:
         (values,) = promote_all_inexact("trapezoid", y)
         values = moveaxis(values, axis, -1)
         gaps: Any = dx
-        if getattr(dx, "ndim", 0) > 1:
-            gaps = moveaxis(dx, axis, -1)
+        if getattr(dx, "ndim", 0):
+            gaps = as_operand("trapezoid", dx)
+            gaps = moveaxis(gaps[(None,) * (values.ndim - gaps.ndim)], axis, -1)
     else:
         check_arraylike("trapezoid", y, x)
         values, places = promote_all_inexact("trapezoid", y, x)

@@ -150,6 +150,8 @@ def iscomplexobj(x: Any) -> bool:
         >>> iscomplexobj(1j), iscomplexobj(1.0)
         (True, False)
     """
+    if isinstance(x, list | tuple):
+        return any(iscomplexobj(item) for item in x)
     try:
         return dtypes.kind_of(dtypes.dtype(x)) == "c"
     except TypeError:

@@ -39,7 +39,6 @@ from jaxlite.numpy import (
 from jaxlite.numpy.at import _IndexUpdateHelper
 from jaxlite.numpy.creation import copied
 from jaxlite.numpy.indexing import getitem
-from jaxlite.numpy.promotion import check_arraylike
 from jaxlite.numpy.repeating import repeat
 from jaxlite.numpy.show import array_format, array_repr, array_str
 from jaxlite.numpy.viewing import swap_bytes, view
@@ -211,7 +210,14 @@ def __reversed__(self: Value) -> Iterator[Value]:
 @_method
 def __contains__(self: Value, item: Any) -> bool:
     """Say whether an element equals ``item``, a scalar."""
-    check_arraylike("Array.__contains__", item)
+    if not is_array_like(item):
+        raise TypeError(
+            f"Array.__contains__: unsupported operand type {type(item)}.\n  Fix: look for a number."
+        )
+    if self.ndim != 1:
+        raise ValueError(
+            f"Array.__contains__: search array must be one-dimensional, got arr.shape={self.shape}."
+        )
     if np.ndim(item):
         raise ValueError(
             "Array.__contains__: query value must be a scalar, got "

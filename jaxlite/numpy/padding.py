@@ -15,7 +15,7 @@ from jaxlite.lax.operands import constant
 from jaxlite.numpy import reductions, ufuncs
 from jaxlite.numpy.arithmetic import round as round_to_even
 from jaxlite.numpy.creation import asarray
-from jaxlite.numpy.promotion import as_operand, broadcast_value, check_arraylike, retype
+from jaxlite.numpy.promotion import as_operand, broadcast_value, check_arraylike, relaxed, retype
 from jaxlite.numpy.ranges import linspace
 from jaxlite.numpy.statistics import median
 
@@ -136,6 +136,7 @@ def _slab(x: Value, axis: int, start: int, stop: int) -> Value:
     return slicing.slice_in_dim(x, start, stop, 1, axis)
 
 
+@relaxed
 def _along(
     x: Value, axis: int, before: int, after: int, mode: str, kwargs: dict[str, Any]
 ) -> Value:

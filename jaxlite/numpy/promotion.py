@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from jaxlite.primitives.convert import convert_element_type_p
 from jaxlite.primitives.select import select_n_p
 from jaxlite.primitives.shape import broadcast_in_dim_p
 from jaxlite.runtime.array import check_finite, predict, wrap
-from jaxlite.settings import config
+from jaxlite.settings import config, override
 
 __all__ = [
     "as_operand",
@@ -43,9 +43,24 @@ __all__ = [
     "promote_all",
     "promote_all_inexact",
     "promote_inexact",
+    "relaxed",
     "retype",
     "select_broadcast",
 ]
+
+
+def relaxed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate what a function computes of its arguments: strict promotion is about these only."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        frame = config.frame
+        if frame.numpy_dtype_promotion == "standard" and frame.numpy_rank_promotion == "allow":
+            return function(*args, **kwargs)
+        with override(numpy_dtype_promotion="standard", numpy_rank_promotion="allow"):
+            return function(*args, **kwargs)
+
+    return run
 
 
 def check_arraylike(name: str, *args: Any, start: int = 0) -> None:

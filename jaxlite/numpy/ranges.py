@@ -27,6 +27,7 @@ from jaxlite.numpy.promotion import (
     broadcast_value,
     check_arraylike,
     promote_all_inexact,
+    relaxed,
     retype,
 )
 from jaxlite.numpy.rearrange import moveaxis
@@ -140,6 +141,7 @@ def _sequence_data(first: Any, by: Any, length: int, dtype: Any) -> Any:
     )
 
 
+@relaxed
 def linspace(
     start: Any,
     stop: Any,
@@ -308,6 +310,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Value:
     """Return an N by M matrix with 1 on and below diagonal ``k``, else 0."""
     kind = np.dtype(np.float32) if dtype is None else dtypes.requested_dtype(dtype, "tri")
     shape = canonical_shape((N, N if M is None else M))
+    if isinstance(k, int):
+        dtypes.check_python_int(k, dtypes.default_dtype(int))
     return retype(_compare_indices(shape, k, elementwise.ge), kind)
 
 

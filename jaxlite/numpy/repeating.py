@@ -25,7 +25,7 @@ from jaxlite.numpy.promotion import (
     as_operand,
     broadcast_value,
     check_arraylike,
-    promote_all,
+    relaxed,
     retype,
 )
 from jaxlite.numpy.rearrange import ravel
@@ -174,6 +174,7 @@ def _delete_unique(x: Value, obj: Any, place: int) -> Value:
     return take(x, elementwise.add(kept, array_sum(skipped, 1, _INT32)), place, mode="clip")
 
 
+@relaxed
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
     """Return ``arr`` with ``values`` inserted before the positions ``obj`` along ``axis``.
 
@@ -182,7 +183,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Value:
         Array([1, 2, 3], dtype=int32)
     """
     check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
-    x, new = promote_all("insert", arr, values)
+    x = as_operand("insert", arr)
+    new = retype(as_operand("insert", values, 2), x.dtype, x.aval.weak_type)
     if axis is None:
         x, place = shapes.reshape(x, (x.size,)), 0
     else:

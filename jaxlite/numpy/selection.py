@@ -165,7 +165,11 @@ def take_along_axis(
             f"{positions.ndim} vs. {x.ndim}"
         )
     place = canonical_axis(axis, x.ndim)
-    if dtypes.kind_of(positions.dtype) == "i" and wrap_negative_indices is not False:
+    if wrap_negative_indices is None:
+        # Who promises that indices are in range has no negative ones.
+        trusts = GatherScatterMode.PROMISE_IN_BOUNDS
+        wrap_negative_indices = mode is None or GatherScatterMode.from_any(mode) is not trusts
+    if dtypes.kind_of(positions.dtype) == "i" and wrap_negative_indices:
         positions = _wrapped(positions, x.shape[place])
     others = [k for k in range(x.ndim) if k != place]
     target = list(

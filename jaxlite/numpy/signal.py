@@ -123,6 +123,10 @@ def interp(
     check_arraylike("interp", x, xp, fp)
     if shape_of(xp) != shape_of(fp) or len(shape_of(xp)) != 1:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
+    if dtypes.kind_of(dtypes.result_type(x, xp)) == "c":
+        raise ValueError("jnp.interp: complex x values not supported.")
+    if period is not None and shape_of(period):
+        raise ValueError(f"period must be a scalar; got {period}")
     q, places = promote_all_inexact("interp", x, xp)
     (values,) = promote_all_inexact("interp", fp)
     if period is not None:

@@ -33,6 +33,7 @@ from jaxlite.numpy.promotion import (
     check_arraylike,
     promote_all,
     promote_all_inexact,
+    relaxed,
     retype,
 )
 from jaxlite.numpy.ranges import linspace
@@ -257,6 +258,7 @@ def bincount(
     )
 
 
+@relaxed
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Value:
     """Return the edges of equal bins from the least to the greatest element (``range``)."""
     if isinstance(bins, str):
@@ -311,11 +313,16 @@ def histogram(
     edges = histogram_bin_edges(x, bins, range)
     counts = _bin_counts(ravel(x), edges, ravel(w))
     if density:
-        widths = retype(diff(edges), counts.dtype)
-        counts = ufuncs.divide(ufuncs.divide(counts, widths), sum_of(counts))
+        counts = _density(counts, diff(edges))
     return counts, edges
 
 
+@relaxed
+def _density(counts: Value, widths: Value) -> Value:
+    return ufuncs.divide(ufuncs.divide(counts, widths), sum_of(counts))
+
+
+@relaxed
 def _bin_counts(x: Value, edges: Value, w: Value) -> Value:
     """The last bin contains its right edge; elements outside are dropped."""
     n = edges.shape[0] - 1
@@ -341,6 +348,7 @@ def histogram2d(
     return counts, edges[0], edges[1]
 
 
+@relaxed
 def histogramdd(
     sample: Any,
     bins: Any = 10,

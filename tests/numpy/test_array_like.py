@@ -87,3 +87,60 @@ def test_names_and_parameters(module: str) -> None:
         if parameters[0] != parameters[1]:
             different.append(f"{name}{inspect.signature(b)}")
     assert not different
+
+
+#: Calls whose result or error is JAX's: found by its own tests.
+FINDINGS: dict[str, Any] = {
+    "contains": lambda j: 1 in j.numpy.arange(3),
+    "contains in a scalar": lambda j: 1 in j.numpy.array(1),
+    "contains a word": lambda j: "a" in j.numpy.arange(3),
+    "contains an array": lambda j: j.numpy.arange(2) in j.numpy.arange(2),
+    "masked": lambda j: j.numpy.array(np.ma.array([1, 2], mask=[True, False])),
+    "masked operand": lambda j: j.numpy.sin(np.ma.array([1, 2], mask=[True, False])),
+    "fields": lambda j: j.numpy.array(3, [("a", "<i4"), ("b", "<i4")]),
+    "complex interp": lambda j: j.numpy.interp(1j, 1j * np.arange(3.0), np.arange(3.0)),
+    "far diagonal": lambda j: j.numpy.tri(3, k=2**40),
+    "insert casts": lambda j: j.numpy.insert(np.array([1, 2, 3]), 1, 7.5),
+    "exponent array": lambda j: j.numpy.power(np.int8([1, 2]), j.numpy.int32(2)),
+    "negative exponent": lambda j: j.numpy.power(j.numpy.arange(3), j.numpy.int32(-2)),
+    "trapezoid of widths": lambda j: j.numpy.trapezoid(
+        np.ones((3, 6, 3), np.float32), dx=np.ones(2, np.float32), axis=2
+    ),
+    "density of counts": lambda j: j.numpy.histogram(
+        np.arange(5, dtype=np.float32), bins=3, weights=np.arange(5), density=True
+    ),
+    "too many positions": lambda j: j.numpy.array(1, None, True, "K", 0, "x"),
+    "copy twice": lambda j: j.numpy.array(1, None, True, copy=False),
+    "trusted indices": lambda j: j.numpy.take_along_axis(
+        np.arange(5), np.array([1, 3]), 0, mode="promise_in_bounds"
+    ),
+}
+
+
+def outcome(j: Any, name: str) -> Any:
+    """Return the results, or the error's class and first line."""
+    try:
+        return [np.asarray(x) for x in j.tree.leaves(FINDINGS[name](j))]
+    except (TypeError, ValueError, OverflowError) as error:
+        return type(error), str(error).split("\n")[0]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", FINDINGS)
+def test_findings(name: str) -> None:
+    ours, theirs = outcome(jaxlite, name), outcome(jax, name)
+    if isinstance(theirs, tuple):
+        assert ours == theirs
+        return
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_steps_inside_functions_promote_freely() -> None:
+    x = jnp.arange(5, dtype="float32")
+    with jaxlite.numpy_dtype_promotion("strict"), jaxlite.numpy_rank_promotion("raise"):
+        jnp.histogram(x, bins=3, weights=x, density=True)
+        jnp.histogram2d(x, x, bins=3)
+        jnp.pad(jnp.arange(3), 1, "linear_ramp", end_values=0)
+        jnp.linspace(0, 1, 5, dtype="bfloat16")
