@@ -210,10 +210,11 @@ def __reversed__(self: Value) -> Iterator[Value]:
 @_method
 def __contains__(self: Value, item: Any) -> bool:
     """Say whether an element equals ``item``, a scalar."""
-    if not is_array_like(item):
+    if item is None or isinstance(item, str | bytes):
         raise TypeError(
             f"Array.__contains__: unsupported operand type {type(item)}.\n  Fix: look for a number."
         )
+    check_arraylike("Array.__contains__", item)
     if self.ndim != 1:
         raise ValueError(
             f"Array.__contains__: search array must be one-dimensional, got arr.shape={self.shape}."
