@@ -39,6 +39,7 @@ from jaxlite.numpy import (
 from jaxlite.numpy.at import _IndexUpdateHelper
 from jaxlite.numpy.creation import copied
 from jaxlite.numpy.indexing import getitem
+from jaxlite.numpy.promotion import check_arraylike
 from jaxlite.numpy.repeating import repeat
 from jaxlite.numpy.show import array_format, array_repr, array_str
 from jaxlite.numpy.viewing import swap_bytes, view
