@@ -157,7 +157,9 @@ def _index_check(name: str, values: Sequence[Any], params: dict[str, Any]) -> Fo
         return None
     sizes = np.array([operand.shape[a] for a in axes])
     limits = sizes - np.array([window[a] for a in axes])
-    bad = ((indices < 0) | (indices > limits.astype(np.int32))).reshape(-1)
+    # The user may have made implicit broadcasting an error.
+    highest = jnp.broadcast_to(limits.astype(np.int32), indices.shape)
+    bad = ((indices < 0) | (indices > highest)).reshape(-1)
     at = jnp.argmax(bad)
     facts = [
         jnp.ravel(indices)[at].astype(jnp.int32),

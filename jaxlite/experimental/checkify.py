@@ -30,7 +30,7 @@ from jaxlite.higher_order.check import (
 from jaxlite.language.array import Array
 from jaxlite.language.avals import ShapedArray
 from jaxlite.language.pytree import tree_flatten, tree_leaves, tree_unflatten
-from jaxlite.language.trace import Tracer, get_aval
+from jaxlite.language.trace import Tracer
 from jaxlite.transforms.stage_out import stage_out
 from jaxlite.tree_util import register_pytree_node_class
 
@@ -111,12 +111,12 @@ class Error:
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[int, ...]]:
         """Return the arrays, and the numbers of the failures they belong to."""
-        return (self._code, *self._arrays), self._numbers
+        return (self._code, *self._arrays) if self._numbers else (), self._numbers
 
     @classmethod
     def tree_unflatten(cls, numbers: tuple[int, ...], children: Sequence[Any]) -> Error:
         """Rebuild it."""
-        return cls(children[0], numbers, children[1:])
+        return cls(children[0], numbers, children[1:]) if numbers else init_error
 
 
 init_error = Error(np.int32(0), (), ())
@@ -146,11 +146,9 @@ def checkify(
 
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         leaves, flat = flat_function(f, args, kwargs, "checkify")
-        arrays = to_arrays(leaves)
-        closed = stage_out(flat, [get_aval(x) for x in arrays], flat.info)
-        state, outs = run_checked(
-            closed.jaxpr, closed.consts, State.empty(), arrays, frozenset(errors)
-        )
+        # As in JAX the arguments are what they are (Python values, too), constants of the trace.
+        closed = stage_out(lambda: flat(*leaves), (), flat.info)
+        state, outs = run_checked(closed.jaxpr, closed.consts, State.empty(), (), frozenset(errors))
         assert flat.out_tree is not None
         error = Error(state.code, state.numbers, state.flat()[1:])
         return error, tree_unflatten(flat.out_tree, to_arrays(outs))
@@ -179,7 +177,11 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     >>> checkify.check(jnp.bool_(True), "fine")
     """
     if not _is_bool_scalar(pred):
-        raise TypeError(f"check takes a scalar pred as argument, got {pred}")
+        name = "debug_check" if debug else "check"
+        raise TypeError(
+            f"{name} takes a scalar pred as argument, got {pred}\n"
+            "  Fix: jnp.all(...) or jnp.any(...) makes one truth value of many."
+        )
     leaves, tree = tree_flatten((fmt_args, fmt_kwargs))
     for x in leaves:
         if not isinstance(x, Array | np.ndarray | np.generic):
@@ -213,6 +215,16 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
+def _of_one_example(code: Any, arrays: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """Return code and arrays of the last example of a batch that failed."""
+    flat = code.reshape(-1)
+    if not code.ndim or not flat.size:
+        return (code if not code.ndim else jnp.int32(0)), [a[()] for a in arrays]
+    last = flat.size - 1 - jnp.argmax(flat[::-1] != 0)
+    rows = [a.reshape(flat.size, *a.shape[code.ndim :])[last] for a in arrays]
+    return flat[last], rows
+
+
 def check_error(error: Error) -> None:
     """Raise the failure of ``error``, if it has one; in a checked function, hand it on.
 
@@ -226,13 +238,7 @@ def check_error(error: Error) -> None:
         raise ValueError(f"check_error takes an Error as argument, got {error}")
     leaves = tree_leaves(error)
     if any(isinstance(x, Tracer) for x in leaves):
-        code = jnp.asarray(error._code)
-        arrays = list(error._arrays)
-        if code.ndim:
-            raise TypeError(
-                "check_error takes the error of one example: in a traced function, apply vmap "
-                f"outside of it (the error has the batch shape {code.shape})"
-            )
+        code, arrays = _of_one_example(jnp.asarray(error._code), error._arrays)
         check_p.bind_all(code, *arrays, numbers=error._numbers, debug=False)
         return
     exception = error.get_exception()

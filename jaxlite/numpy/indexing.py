@@ -21,12 +21,15 @@ import numpy as np
 from jaxlite import errors
 from jaxlite.language import dtypes
 from jaxlite.language.array import Array, ArrayImpl, Value, asarray_eager
+from jaxlite.language.pytree import tree_leaves
 from jaxlite.language.trace import EVAL_TRACE, Tracer, state
 from jaxlite.lax import elementwise, shapes, slicing
 from jaxlite.lax.operands import constant
 from jaxlite.numpy.index_plan import Fixed, Item, NewAxis, Span, Taken, plan
 from jaxlite.numpy.promotion import broadcast_shapes, convert
+from jaxlite.primitives.convert import convert_element_type
 from jaxlite.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from jaxlite.primitives.joining import concatenate
 from jaxlite.settings import config
 
 __all__ = ["concrete_data", "getitem", "parse"]
@@ -67,6 +70,8 @@ def _as_index(item: Any) -> Any:
     if isinstance(item, float | complex | np.generic | np.ndarray):
         item = np.asarray(item)
     elif isinstance(item, Sequence):
+        if any(isinstance(x, Tracer) for x in tree_leaves(item)):
+            return _stacked(item)
         item = np.asarray(item) if len(item) else np.zeros((0,), np.int32)
     elif hasattr(item, "__jax_array__"):
         item = item.__jax_array__()
@@ -81,6 +86,15 @@ def _as_index(item: Any) -> Any:
     if item.ndim == 0 and item.dtype.kind in "iu":
         return int(item)
     return item
+
+
+def _stacked(item: Any) -> Value:
+    """Return nested sequences of indices, some of them traced, as one array."""
+    if not isinstance(item, Sequence):
+        array = item if isinstance(item, Array) else asarray_eager(item)
+        return convert_element_type(array, _INT32) if array.weak_type else array
+    rows = [shapes.expand_dims(_stacked(x), (0,)) for x in item]
+    return concatenate(rows, 0)
 
 
 def _check_kind(item: Any) -> None:
@@ -276,11 +290,23 @@ def getitem(
         x = shapes.reshape(x, shape)
     fills = mode is not None and GatherScatterMode.from_any(mode) is GatherScatterMode.FILL_OR_DROP
     taken = [item for item in items if isinstance(item, Taken)]
-    if not fills and not taken:
+    if not fills and not taken and not _is_outside(x, items):
         return _static(x, items)
     if not fills and all(np.ndim(t.indices) == 0 for t in taken) and _is_contiguous(items):
         return _dynamic(x, items)
     return _gathered(x, items, indices_are_sorted, unique_indices, mode, fill_value)
+
+
+def _is_outside(x: Value, items: list[Item]) -> bool:
+    """Say whether a traced program should show that a known index is out of bounds."""
+    if state.trace is EVAL_TRACE or not _is_contiguous(items):
+        return False
+    sizes = iter(x.aval.shape)
+    inside = [
+        not isinstance(item, Fixed) or 0 <= item.index < size
+        for item, size in ((i, next(sizes)) for i in items if not isinstance(i, NewAxis))
+    ]
+    return not all(inside)
 
 
 def _is_contiguous(items: list[Item]) -> bool:
@@ -356,7 +382,6 @@ def _static_eager(x: ArrayImpl, items: list[Item]) -> ArrayImpl:
 
 
 def _dynamic(x: Value, items: list[Item]) -> Value:
-    shape = x.aval.shape
     starts: list[Any] = []
     sizes, squeezed, new = [], [], []
     axis = rank = 0
@@ -371,7 +396,7 @@ def _dynamic(x: Value, items: list[Item]) -> Value:
                 sizes.append(length)
                 rank += 1
             case Fixed(index):
-                starts.append(constant(_clamped(index, shape[axis]), _INT32))
+                starts.append(constant(index, _INT32))
             case Taken(index):
                 starts.append(
                     constant(int(index), _INT32)
