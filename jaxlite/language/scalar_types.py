@@ -218,7 +218,7 @@ def requested_dtype(dtype: Any, where: str) -> Any:
     if isinstance(dtype, KeyDType):
         return dtype
     dt = as_dtype(dtype)
-    if dt.kind in "OSUMm" or dt.names is not None:
+    if dt.kind in "OSUMm" or (dt.names is not None and dt != float0):
         raise TypeError(
             f"JAX only supports number, bool, and string dtypes, got dtype {dtype} in {where}"
         )
