@@ -121,7 +121,7 @@ READING_ORDER = (
 )
 
 #: Submodules that are loaded when somebody first uses them, to keep the import short.
-_LATER = ("experimental", "flatten_util", "nn", "ops", "random", "test_util", "typing")
+_LATER = (*("experimental", "flatten_util", "nn", "ops", "random", "scipy", "test_util", "typing"),)
 
 #: Names that live in the notebook extension: reached on first use, so that the engine never imports
 #: it.
@@ -223,6 +223,7 @@ __all__ = [
     "pure_callback",
     "random",
     "remat",
+    "scipy",
     "softmax_custom_jvp",
     "stages",
     "test_util",

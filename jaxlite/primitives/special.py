@@ -282,9 +282,8 @@ class Zeta(_SpecialNary):
 
     def partial(self, k: int, out: Value, x: Value, q: Value) -> TangentMap:
         if k == 0:
-            raise NotImplementedError(
-                "Differentiation rule for 'zeta' not implemented: no formula by x, only by q"
-            )
+            by_x = ops.zeta_slope(x, q)
+            return lambda t: mul(t, by_x)
         slope = mul(neg(x), zeta(add(x, scalar_like(x, 1)), q))
         return lambda t: mul(t, slope)
 

@@ -25,6 +25,7 @@ from jaxlite.primitives import (
     identity,
     reduction,
     rounding,
+    scipy_special,
     select,
     special,
     trigonometric,
@@ -228,6 +229,19 @@ SPECIAL = [
     ),
 ]
 
+_y = scipy_special
+#: Computed on the host in float64.
+SCIPY = [
+    *_unary([_y.erfcx_p, _y.dawsn_p, _y.log_ndtr_p, _y.fresnel_sin_p], ANYWHERE, FLOATS),
+    *_unary([_y.fresnel_cos_p, _y.sici_sin_p], ANYWHERE, FLOATS),
+    *_unary([_y.exp1_p, _y.expi_p, _y.sici_cos_p, _y.spence_p], POSITIVE, FLOATS),
+    Sample(_y.ndtri_p, ((0.1, 0.9),), FLOATS),
+    Sample(_y.owens_t_p, (ANYWHERE, ANYWHERE), FLOATS),
+    Sample(_y.expn_p, (_orders, POSITIVE), FLOATS, differentiable=(1,)),
+    Sample(_y.hyp1f1_p, (POSITIVE, POSITIVE, INSIDE), FLOATS, differentiable=(2,)),
+    Sample(_y.hyp2f1_p, (POSITIVE, POSITIVE, POSITIVE, (-0.6, 0.6)), FLOATS, differentiable=(3,)),
+]
+
 OTHERS = [
     *[Sample(convert.convert_element_type_p, dtypes=ALL, params=_to(d), label=d) for d in ALL],
     Sample(
@@ -284,4 +298,6 @@ def _reductions() -> list[Sample]:
 
 
 REDUCTIONS = _reductions()
-SAMPLES = [*ELEMENTWISE, *SPECIAL, *OTHERS, *REDUCTIONS]
+#: Those that are one operation of JAX too; tests/scipy compares the others with JAX's functions.
+IN_JAX = [*ELEMENTWISE, *SPECIAL, *OTHERS, *REDUCTIONS]
+SAMPLES = [*IN_JAX, *SCIPY]
