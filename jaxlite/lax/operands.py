@@ -27,6 +27,8 @@ __all__ = [
 _PYTHON_NUMBERS = (bool, int, float, complex)
 _ACCEPTED = (Array, np.ndarray, np.generic, *_PYTHON_NUMBERS)
 
+_COMPLEX = (complex, np.complexfloating)
+
 _constants: dict[Any, ArrayImpl] = {}
 _MAX_CONSTANTS = 2048
 
@@ -36,19 +38,24 @@ def is_array_like(x: Any) -> bool:
     return isinstance(x, _ACCEPTED) or hasattr(x, "__jax_array__")
 
 
+def _is_own_key(value: Any) -> bool:
+    """Say whether no other number is equal to ``value``: 0.0 and -0.0 are, in each part."""
+    if value:
+        return True
+    return not isinstance(value, _COMPLEX) and math.copysign(1.0, value) > 0
+
+
 def constant(value: Any, dtype: Any, weak_type: bool = False) -> ArrayImpl:
     """Return a Python number as a scalar array of ``dtype``; frequent ones are shared."""
     key = (value, dtype, weak_type)
     found = _constants.get(key)
-    # 0.0 and -0.0 are equal keys of different arrays, and a NaN is never found again.
-    if found is not None and (value or math.copysign(1.0, value) > 0):
+    if found is not None and _is_own_key(value):
         return found
     if type(value) is int and dtypes.kind_of(dtype) in "iu":
         dtypes.check_python_int(value, dtype)
     data = np.array(value, dtype=dtype)
     out = ArrayImpl(data, ShapedArray((), dtype, weak_type))
-    is_plain = type(value) in (int, float) and value == value
-    if is_plain and (value or math.copysign(1.0, value) > 0):
+    if type(value) in (int, float) and value == value and _is_own_key(value):
         if len(_constants) >= _MAX_CONSTANTS:
             _constants.clear()
         _constants[key] = out

@@ -6,11 +6,11 @@ it where only one operand has them, and a transpose after it where the order of 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import opt_einsum
 
 from jaxlite.language import dtypes
 from jaxlite.language.array import Array, Value
@@ -22,6 +22,11 @@ from jaxlite.numpy.promotion import check_arraylike, promote_all, retype
 from jaxlite.primitives.reduction import reduce_sum
 
 _INT32 = np.dtype(np.int32)
+
+
+def _opt_einsum() -> Any:
+    # A tenth of the time that importing jaxlite takes, for those who need it.
+    return importlib.import_module("opt_einsum")
 
 
 class _Shape:
@@ -58,7 +63,7 @@ def _contractions(
         options["optimize"] = [tuple(range(len(arrays)))]
     else:
         options["optimize"] = "optimal" if optimize is True else optimize
-    _, steps = opt_einsum.contract_path(*call, **options)
+    _, steps = _opt_einsum().contract_path(*call, **options)
     return arrays, [(tuple(step[0]), step[2]) for step in steps]
 
 
@@ -187,7 +192,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
     stand_ins: Sequence[Any] = [
         _Shape(o) if isinstance(o, Array | np.ndarray) else o for o in operands
     ]
-    path, info = opt_einsum.contract_path(subscripts, *stand_ins, optimize=optimize)
+    path, info = _opt_einsum().contract_path(subscripts, *stand_ins, optimize=optimize)
     return path, info
 
 
