@@ -67,6 +67,7 @@ class _Fuser:
         self.aliases: dict[Var, Var] = {}
         self.inner: dict[Cluster, tuple[FusionPlan, ...]] = {}
         self.last_effect: Cluster | None = None
+        self.kept_pads: set[Var] = set()
         self._weigh()
 
     def _weigh(self) -> None:
@@ -111,6 +112,8 @@ class _Fuser:
         """Inline the result of a map, or store it."""
         (var,) = eqn.outvars
         graph = self.graph
+        if eqn.primitive.name == "sliding_windows":
+            self.keep_padding(eqn)
         self.alias_instead(eqn, var)
         is_output = var in self.outputs and var not in self.aliases
         self.merge_readers(var)
@@ -167,10 +170,23 @@ class _Fuser:
         evaluations = sum(cluster.count(place) for cluster, place in places)
         extra = evaluations / max(var.aval.size, 1) - 1
         weight = self.weight.get(var, 1.0)
+        if extra >= 1 and var in self.kept_pads:
+            return Verdict("reuse", "its elements are read by windows that cross its edges.")
         if weight <= CHEAP or extra * weight <= MAX_EXTRA:
             return None
         times = max(round(extra + 1), 2)
         return Verdict("reuse", f"its elements are read {times} times and costly to compute again.")
+
+    def keep_padding(self, eqn: JaxprEqn) -> None:
+        """Note the padding under sliding windows: no cut of a loop decides its comparisons."""
+        atom = eqn.invars[0]
+        while isinstance(atom, Var) and (position := self.maker.get(atom)) is not None:
+            maker = self.eqns[position]
+            if maker.primitive.name == "pad":
+                self.kept_pads.add(atom)
+            if maker.primitive.name not in ("reshape", "transpose"):
+                return
+            atom = maker.invars[0]
 
     def find_home(self, var: Var, uses: list[Use]) -> Cluster | None:
         """Return the reader whose loop can store ``var`` as it computes it."""

@@ -6,10 +6,10 @@ adding an operation is one class and one function. Families supply what their me
 Files, in reading order: ``families`` (bases, batching helpers, ``ops``), ``arithmetic``,
 ``elementwise`` (exponentials, logarithms, roots), ``trigonometric``, ``comparison``, ``bitwise``,
 ``rounding``, ``complex``, ``convert``, ``select``, ``identity``; ``special`` with the numerics of
-``incomplete`` and ``single_rounding``; ``shape``, ``joining``, ``slicing``, ``indexing``,
-``gather``, ``scatter``; ``reduction``, ``argreduce``, ``cumulative``; ``dot``, ``sort``,
-``random_bits``; ``slide`` and ``composite`` with what is made of them, ``convolution`` and
-``windows``.
+``incomplete``, ``slope`` and ``single_rounding``; ``shape``, ``joining``, ``slicing``,
+``indexing``, ``gather``, ``scatter``; ``reduction``, ``argreduce``, ``cumulative``; ``dot``,
+``sort``, ``random_bits``; ``slide`` and ``composite`` with what is made of them, ``patches``,
+``convolution`` and ``windows``.
 
 Decisions.
 

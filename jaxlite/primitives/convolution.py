@@ -2,8 +2,7 @@
 
 ``lhs`` has a batch and a feature axis and spatial axes, ``rhs`` output and input features and the
 window; ``ConvDimensionNumbers`` says which axis is what. Bilinear: the derivative in one operand is
-a convolution of the cotangent with the other one. The body is the classical one: the windows as
-columns of a matrix (Chellapilla, Puri and Simard 2006), then one product of matrices.
+a convolution of the cotangent with the other one. ``patches`` is the body.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import Dims, TangentMaps, is_linear
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives.composite import Composite
-from jaxlite.primitives.dot import dot_general_p
 from jaxlite.primitives.families import move_batch_dim, ops, provide
-from jaxlite.primitives.shape import reshape, transpose
-from jaxlite.primitives.slide import Slide, same, slide
+from jaxlite.primitives.patches import Convolution, convolve
+from jaxlite.primitives.shape import reshape
 
 __all__ = ["ConvDimensionNumbers", "conv_general_dilated_p", "output_sizes"]
 
@@ -125,48 +123,18 @@ class ConvGeneralDilated(Composite):
         preferred_element_type: Any,
         **params: Any,
     ) -> Value:
-        lhs_spec, rhs_spec, out_spec = dimension_numbers
-        x, kernel = transpose(lhs, lhs_spec), transpose(rhs, rhs_spec)
-        batch, features, *sizes = get_aval(x).shape
-        n_out, n_in, *window = get_aval(kernel).shape
-        n = len(sizes)
-        spatial = output_sizes(
-            tuple(map(dilated, sizes, lhs_dilation)),
-            tuple(map(dilated, window, rhs_dilation)),
+        how = Convolution(
+            dimension_numbers,
             window_strides,
             padding,
+            lhs_dilation,
+            rhs_dilation,
+            feature_group_count,
+            batch_group_count,
+            precision,
+            preferred_element_type,
         )
-        rows = zip(spatial, window, window_strides, rhs_dilation, padding, lhs_dilation)
-        slides = tuple(
-            Slide(count, size, step, hole, -low, base)
-            for count, size, step, hole, (low, _), base in rows
-        )
-        if any(s != same(size) for s, size in zip(slides, sizes)):
-            x = reshape(x, (batch, features, *sizes, *[1] * (n + 2)))
-            x = slide(x, (same(batch), same(features), *slides))
-        x = reshape(x, (batch, features, *spatial, *window))
-        # The groups, of features or of the batch, become the batch axis of one product.
-        if batch_group_count > 1:
-            groups, rest = batch_group_count, (batch // batch_group_count, features)
-            x = reshape(x, (groups, *rest, *spatial, *window))
-            x = transpose(x, (1, 0, *range(2, 3 + 2 * n)))
-        else:
-            groups, rest = feature_group_count, (batch, features // feature_group_count)
-            x = reshape(x, (rest[0], groups, rest[1], *spatial, *window))
-        kernel = reshape(kernel, (groups, n_out // groups, n_in, *window))
-        inner = (2, *range(3 + n, 3 + 2 * n)), (2, *range(3, 3 + n))
-        out = dot_general_p.bind(
-            x,
-            kernel,
-            dimension_numbers=(inner, ((1,), (0,))),
-            precision=precision,
-            preferred_element_type=preferred_element_type,
-            out_sharding=None,
-        )
-        # (group, batch, *spatial, feature of the group) -> (batch, group, feature, *spatial)
-        out = transpose(out, (1, 0, 2 + n, *range(2, 2 + n)))
-        out = reshape(out, (rest[0], n_out, *spatial))
-        return transpose(out, tuple(sorted(range(n + 2), key=out_spec.__getitem__)))
+        return convolve(lhs, rhs, how)
 
     def jvp(self, out: Any, lhs: Value, rhs: Value, **params: Any) -> TangentMaps:
         return (lambda t: self.bind(t, rhs, **params)), (lambda t: self.bind(lhs, t, **params))

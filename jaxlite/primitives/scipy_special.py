@@ -22,17 +22,17 @@ from jaxlite.primitives.families import (
     NaryElementwise,
     full_like,
     ops,
-    provide,
     quiet,
     scalar_like,
 )
-from jaxlite.primitives.special import erf, zeta_p
+from jaxlite.primitives.slope import Slope
+from jaxlite.primitives.special import erf
 from jaxlite.primitives.trigonometric import cos, sin
 
 __all__ = [
     "dawsn_p", "erfcx_p", "exp1_p", "expi_p", "expn_p", "fresnel_cos_p", "fresnel_sin_p",
     "hyp1f1_p", "hyp2f1_p", "log_ndtr_p", "ndtri_p", "owens_t_p", "sici_cos_p", "sici_sin_p",
-    "spence_p", "zeta_slope_p",
+    "spence_p",
 ]  # fmt: skip
 
 
@@ -65,44 +65,6 @@ class _Function(NaryElementwise):
     def partial(self, k: int, out: Value, *primals: Value, **params: Any) -> TangentMap:
         factor = self.slope(k, out, *primals)
         return lambda t: mul(t, factor)
-
-
-class Slope(NaryElementwise):
-    """The derivative of another function by one operand, where no formula is known.
-
-    Central differences of fourth order in float64: exact to about 1e-10 of the function's scale.
-    """
-
-    def __init__(self, function: Any, k: int, room: Any = None) -> None:
-        super().__init__(f"{function.name}_slope_{k}")
-        self.function, self.k = function, k
-        #: The distance to where the function is not smooth; the step stays below it.
-        self.room = room
-
-    @property
-    def accepts(self) -> Accepts:  # type: ignore[override]
-        """Floats, as the function."""
-        return tuple(self.function.accepts)
-
-    @quiet
-    def impl(self, xp: ArrayModule, *arrays: Any) -> Any:
-        wide = [np.asarray(a).astype(np.float64) for a in arrays]
-        x = wide[self.k]
-        step = 1e-3 * np.maximum(np.abs(x), 1.0)
-        if self.room is not None:
-            step = np.minimum(step, 0.2 * np.abs(self.room(x)))
-
-        def at(shift: float) -> Any:
-            moved = [*wide[: self.k], x + shift * step, *wide[self.k + 1 :]]
-            return self.function.impl(xp, *moved)
-
-        found = (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * step)
-        return np.asarray(found).astype(arrays[0].dtype)
-
-    def partial(self, k: int, out: Value, *primals: Value, **params: Any) -> TangentMap:
-        raise NotImplementedError(
-            f"Differentiation rule for '{self.name}' not implemented: it is a numerical derivative"
-        )
 
 
 def _times(x: Value, number: float) -> Value:
@@ -304,6 +266,3 @@ fresnel_sin_p, fresnel_cos_p, sici_sin_p, sici_cos_p = (
 hyp1f1_p, hyp2f1_p = Hyp1F1(), Hyp2F1()
 hyp1f1_slopes = [Slope(hyp1f1_p, k) for k in range(2)]
 hyp2f1_slopes = [Slope(hyp2f1_p, k) for k in range(3)]
-zeta_slope_p = Slope(zeta_p, 0, room=lambda x: x - 1.0)
-
-provide(zeta_slope=zeta_slope_p.bind)

@@ -40,6 +40,7 @@ from jaxlite.primitives.single_rounding import (
     horner,
     log1p_float32,
 )
+from jaxlite.primitives.slope import Slope
 
 
 class _SpecialUnary(Elementwise):
@@ -282,7 +283,7 @@ class Zeta(_SpecialNary):
 
     def partial(self, k: int, out: Value, x: Value, q: Value) -> TangentMap:
         if k == 0:
-            by_x = ops.zeta_slope(x, q)
+            by_x = zeta_slope_p.bind(x, q)
             return lambda t: mul(t, by_x)
         slope = mul(neg(x), zeta(add(x, scalar_like(x, 1)), q))
         return lambda t: mul(t, slope)
@@ -356,6 +357,7 @@ class RegularizedIncompleteBeta(_SpecialNary):
 eigen_erf_p = EigenErf()
 erf_p, erfc_p, erf_inv_p, lgamma_p, digamma_p = Erf(), Erfc(), ErfInv(), LGamma(), Digamma()
 bessel_i0e_p, bessel_i1e_p, polygamma_p, zeta_p = BesselI0e(), BesselI1e(), Polygamma(), Zeta()
+zeta_slope_p = Slope(zeta_p, 0, room=lambda x: x - 1.0)
 igamma_p, igammac_p, igamma_grad_a_p = IGamma(), IGammaC(), IGammaGradA()
 random_gamma_grad_p = RandomGammaGrad()
 regularized_incomplete_beta_p = RegularizedIncompleteBeta()
@@ -442,5 +444,5 @@ __all__ = [
     "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "igamma", "igamma_grad_a", "igamma_grad_a_p",
     "igamma_p", "igammac", "igammac_p", "lgamma", "lgamma_p", "polygamma", "polygamma_p",
     "random_gamma_grad", "random_gamma_grad_p", "regularized_incomplete_beta",
-    "regularized_incomplete_beta_p", "zeta", "zeta_p",
+    "regularized_incomplete_beta_p", "zeta", "zeta_p", "zeta_slope_p",
 ]  # fmt: skip

@@ -30,6 +30,13 @@ CONVOLUTIONS: dict[str, tuple[Any, Any, Any, Any, dict[str, Any]]] = {
     "batch groups": (
         (4, 3, 8, 7), (6, 3, 3, 2), (1, 2), [(0, 1), (1, 0)], {"batch_group_count": 2},
     ),
+    "strided": ((2, 3, 9, 8), (4, 3, 3, 3), (2, 2), "SAME", {}),
+    "gaps": ((2, 3, 9, 8), (4, 3, 2, 1), (3, 2), "VALID", {}),
+    "fewer features": ((2, 9, 7, 6), (2, 9, 3, 2), (2, 1), "SAME", {"rhs_dilation": (1, 2)}),
+    "depthwise last": (
+        (2, 6, 7, 4), (3, 2, 1, 8), (2, 1), "SAME",
+        {"dimension_numbers": NHWC, "feature_group_count": 4},
+    ),
     "channels last": ((2, 8, 7, 3), (3, 2, 3, 5), (1, 2), "SAME", {"dimension_numbers": NHWC}),
     "odd axes": (
         (8, 7, 3, 2), (3, 2, 4, 3), (1, 2), "SAME",
@@ -87,7 +94,7 @@ def test_convolution_and_derivatives(name: str) -> None:
     close(convolution(jaxlite, name)(x, w), theirs[0])
 
 
-@pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0), (1, 2), (2, None), (None, 1)])
+@pytest.mark.parametrize("axes", [(1, 2), (2, None), (None, 1)])
 @pytest.mark.parametrize("name", ["holes", "groups", "batch groups", "odd axes", "0d"])
 def test_batches_of_convolutions(name: str, axes: tuple[Any, Any]) -> None:
     operands = []

@@ -220,8 +220,9 @@ def check_jvp(case: Case) -> None:
             [to_ours(t) for t in tangents],
         )
         theirs = flat(_partial(case.theirs, [to_theirs(a) for a in case.args], at))
-        other, other_dot = jax.jvp(
-            theirs, [to_theirs(p) for p in primals], [to_theirs(t) for t in tangents]
+        # One compilation instead of one per operation.
+        other, other_dot = jax.jit(lambda p, t, theirs=theirs: jax.jvp(theirs, p, t))(
+            [to_theirs(p) for p in primals], [to_theirs(t) for t in tangents]
         )
         for a, b in zip((*mine, *mine_dot), (*other, *other_dot), strict=True):
             assert_same(a, b, case.exact and not _is_float(b))
@@ -244,13 +245,16 @@ def check_vjp(case: Case) -> None:
     for at in _open_sets(case):
         primals = [case.args[k] for k in at]
         theirs = flat(_partial(case.theirs, [to_theirs(a) for a in case.args], at))
-        outs, pull_back = jax.vjp(theirs, *(to_theirs(p) for p in primals))
+        theirs_primals = [to_theirs(p) for p in primals]
+        outs = jax.eval_shape(theirs, *theirs_primals)
         cts = [tangent_like(case, o) if _is_float(o) else None for o in outs]
         theirs_cts = tuple(
             np.zeros(o.shape, jax.dtypes.float0) if ct is None else to_theirs(ct)
             for ct, o in zip(cts, outs, strict=True)
         )
-        other = pull_back(theirs_cts)
+        other = jax.jit(lambda *p, theirs=theirs, ct=theirs_cts: jax.vjp(theirs, *p)[1](ct))(
+            *theirs_primals
+        )
         mine = vjp_ours(
             _partial(case.ours, [to_ours(a) for a in case.args], at),
             [to_ours(p) for p in primals],
@@ -292,7 +296,8 @@ def check_vmap(case: Case, size: int = 3, most: int = 3) -> None:
         ]
         out_dims: list[int | None] = []
         outs = batch_flat(flat(case.ours), MappedAxis(size), places, out_dims)(*mine_args)
-        theirs = jax.vmap(flat(case.theirs), in_axes=tuple(places))(*map(to_theirs, args))
+        mapped = jax.jit(jax.vmap(flat(case.theirs), in_axes=tuple(places)))
+        theirs = mapped(*map(to_theirs, args))
         for a, dim, b in zip(outs, out_dims, theirs, strict=True):
             data = data_of(a)
             if dim is None:

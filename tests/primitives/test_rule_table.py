@@ -12,7 +12,7 @@ import jaxlite
 import jaxlite.primitives
 from jaxlite.language.primitive import Primitive
 from jaxlite.primitives.families import Elementwise, NaryElementwise
-from jaxlite.primitives.scipy_special import Slope
+from jaxlite.primitives.slope import Slope
 from tests.primitives.samples import SAMPLES
 
 RULES = ("abstract_eval", "impl", "jvp", "transpose", "batch")
