@@ -76,9 +76,8 @@ class Expressions:
                 return self.names.get(e.attrs[0], str(e.attrs[0]))
             case "load":
                 return self.load(e.attrs[0], e.args[0], e.dtype)
-            case "select":
-                condition, a, b = (self.value(x) for x in e.args)
-                return f"({condition} ? {a} : {b})"
+            case "select" | "fma":
+                return self._ternary(e)
             case "compare":
                 return self._compare(e)
             case "cast":
@@ -89,6 +88,12 @@ class Expressions:
                 return self._unary(e)
             case _:
                 return self._binary(e)
+
+    def _ternary(self, e: Expr) -> str:
+        a, b, c = (self.value(x) for x in e.args)
+        if e.kind == "select":
+            return f"({a} ? {b} : {c})"
+        return f"{'fmaf' if e.dtype.itemsize == 4 else 'fma'}({a}, {b}, {c})"
 
     def position(self, e: Expr) -> str:
         """Return an index expression as a C expression of the index type."""

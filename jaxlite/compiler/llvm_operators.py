@@ -40,6 +40,9 @@ def operation(e: Expr, lanes: Lanes, args: list[Value], ranges: Ranges) -> Value
     match e.kind:
         case "select":
             return _select(lanes, e, args)
+        case "fma":
+            # Where the machine has no such instruction LLVM calls the C library's function.
+            return lanes.intrinsic("fma", register_type(e.dtype), *map(plain, args))
         case "cast":
             return cast(lanes, args[0], operand, e.dtype)
         case "bitcast":

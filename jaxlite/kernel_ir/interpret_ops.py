@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -15,10 +16,12 @@ from jaxlite.kernel_ir.nodes import DType
 
 
 def operation(kind: str, op: str, dtype: DType, args: list[Any]) -> Any:
-    """Return the result, of ``dtype``, of a ``unary binary compare select cast bitcast`` node."""
+    """Return the result, of ``dtype``, of a node that is an operation."""
     match kind:
         case "select":
             return args[1] if args[0] else args[2]
+        case "fma":
+            return _fma(args, dtype)
         case "cast":
             return _cast(args[0], dtype)
         case "bitcast":
@@ -30,6 +33,26 @@ def operation(kind: str, op: str, dtype: DType, args: list[Any]) -> Any:
         case _:
             assert kind == "binary", kind
             return _binary(op, args[0], args[1], dtype)
+
+
+def _fma(args: list[Any], dtype: DType) -> Any:
+    x, y, z = args
+    if not np.isfinite([x, y, z]).all():
+        return x * y + z
+    exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+    if exact == 0:
+        return x * y + z  # which has the sign
+    # Python rounds a fraction once to float64; from there float32 is one rounding more, which
+    # matters for one sum in 2**29.
+    with np.errstate(over="ignore", under="ignore"):
+        return dtype.type(_rounded(exact))
+
+
+def _rounded(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
 
 
 def _is_float(dtype: Any) -> bool:

@@ -53,7 +53,7 @@ class Expr:
 
     __slots__ = ("__weakref__", "args", "attrs", "dtype", "kind")
 
-    # kind: const, index, name, load, unary, binary, compare, select, cast or bitcast.
+    # kind: const, index, name, load, unary, binary, compare, select, fma, cast or bitcast.
     # attrs: ('add',) for binary; (name,) for index and name; (buffer,) for load; ...
     kind: str
     args: tuple[Expr, ...]
@@ -191,6 +191,13 @@ def select(condition: Expr, if_true: Expr, if_false: Expr) -> Expr:
     if if_true is if_false:
         return if_true
     return _make("select", (), (condition, if_true, if_false), if_true.dtype)
+
+
+def fma(x: Expr, y: Expr, z: Expr) -> Expr:
+    """Return ``x * y + z`` of float32 or float64, rounded once."""
+    assert x.dtype == y.dtype == z.dtype, (x, y, z)
+    assert x.dtype.kind == "f", x
+    return _make("fma", (), (x, y, z), x.dtype)
 
 
 def cast(x: Expr, dtype: Any) -> Expr:

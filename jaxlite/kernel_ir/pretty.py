@@ -105,6 +105,8 @@ def _node(e: Expr, args: list[tuple[str, int]]) -> tuple[str, int]:
         case "select":
             condition, x, y = (a[0] for a in args)
             return f"select({condition}, {x}, {y})", _ATOM
+        case "fma":
+            return f"fma({', '.join(a[0] for a in args)})", _ATOM
         case "cast" | "bitcast":
             bits = "" if e.kind == "cast" else "bits_"
             return f"{bits}{short_name(e.dtype)}({args[0][0]})", _ATOM

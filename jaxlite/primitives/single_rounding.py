@@ -3,15 +3,15 @@
 XLA's CPU kernels fuse ``x * y + z`` into one instruction that rounds once, and compute float32
 functions by polynomials with such instructions (logarithms: Moshier's Cephes, ``logf.c`` and
 ``log1p.c``). Random numbers are made from these, and should be the same numbers. The formulas are
-written once, for two algebras: NumPy arrays and kernel IR. A product of float32 numbers is exact
-in float64, so one rounding is two casts.
+written once, for two algebras: NumPy arrays and kernel IR. NumPy has no such instruction; a product
+of float32 numbers is exact in float64, so there one rounding is a sum and a cast.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -141,10 +141,7 @@ class OnScalars:
         return ir.binary("div", x, y)
 
     def fma(self, x: ir.Expr, y: ir.Expr, z: ir.Expr) -> ir.Expr:
-        if self.dtype == _F64:
-            return cast("ir.Expr", _dekker_fma(self, x, y, z))
-        wide = [_widened(e) for e in (x, y, z)]
-        return ir.cast(ir.binary("add", ir.binary("mul", wide[0], wide[1]), wide[2]), _F32)
+        return ir.fma(x, y, z)
 
     def less(self, x: ir.Expr, y: ir.Expr) -> ir.Expr:
         return ir.compare("lt", x, y)
@@ -174,10 +171,6 @@ class OnScalars:
 
     def floor(self, x: ir.Expr) -> ir.Expr:
         return ir.unary("floor", x)
-
-
-def _widened(e: ir.Expr) -> ir.Expr:
-    return ir.const(ir.const_value(e), _F64) if e.kind == "const" else ir.cast(e, _F64)
 
 
 def _dekker_fma(a: Algebra, x: Any, y: Any, z: Any) -> Any:

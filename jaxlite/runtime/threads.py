@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from jaxlite.settings import config
 
-#: The pool's threads look for work this many times before they sleep: about 0.1 ms. They would take
-#: the processor from BLAS otherwise.
-_SPINS: Final = "10000"
+#: The pool's threads look for work this many times before they sleep: about 0.01 ms. Otherwise they
+#: would take the processor from BLAS.
+_SPINS: Final = "1000"
 _TEXT: Final = """
 @threads = global i32 1
 

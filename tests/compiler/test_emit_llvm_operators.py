@@ -97,6 +97,15 @@ def test_float_operators_round_once(dtype: np.dtype[Any]) -> None:
         assert_close(*unary("rsqrt", dtype, n, 512), ulps=1)
 
 
+@pytest.mark.parametrize("dtype", [np.dtype("float32"), np.dtype("float64")], ids=ids)
+def test_fused_product_and_sum_rounds_once(dtype: np.dtype[Any]) -> None:
+    x, y = operands(dtype)
+    # The product's own rounding error is all that is left; then every kind of value.
+    for n in SIZES:
+        for e in (ir.fma(x, y, ir.unary("neg", ir.binary("mul", x, y))), ir.fma(x, y, y)):
+            assert_same(*binary(e, n, 512))
+
+
 @pytest.mark.parametrize("dtype", [BOOL, *INTS, *FLOATS], ids=ids)
 def test_comparisons(dtype: np.dtype[Any]) -> None:
     for n in SIZES:
