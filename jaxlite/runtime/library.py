@@ -11,6 +11,10 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import importlib.util
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -22,16 +26,37 @@ ROUTINES: Final[dict[str, np.dtype[Any]]] = {
     "zgemm": np.dtype(np.complex128),
 }
 _GEMM = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 13)
+_NAME: Final = "scipy.linalg.cython_blas"
 _keep_alive: dict[str, Any] = {}
 
 
 def symbols() -> dict[str, int]:
     """Return symbol name -> address."""
     try:
-        blas = importlib.import_module("scipy.linalg.cython_blas").__pyx_capi__
+        blas = _cython_blas().__pyx_capi__
     except ImportError:
         blas = {}
     return {f"jaxlite_{r}": _published(blas, r) or numpy_gemm(r) for r in ROUTINES}
+
+
+def _cython_blas() -> Any:
+    """Return the module ``scipy.linalg.cython_blas``.
+
+    Its file alone is loaded in 2 ms; the rest of ``scipy.linalg``, which importing it by name runs
+    first, takes 180 ms. Whoever imports it later gets the same module in the usual way.
+    """
+    scipy = importlib.util.find_spec("scipy")
+    if _NAME in sys.modules or sys.platform == "win32" or scipy is None:
+        return importlib.import_module(_NAME)  # on Windows scipy's start finds the libraries
+    folders = [str(Path(f, "linalg")) for f in scipy.submodule_search_locations or ()]
+    spec = PathFinder.find_spec(_NAME, folders)
+    if spec is None or spec.loader is None:
+        return importlib.import_module(_NAME)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    # Cython has entered it, without its place in the package.
+    sys.modules.pop(_NAME, None)
+    return module
 
 
 def _published(blas: dict[str, Any], routine: str) -> int | None:

@@ -2,6 +2,8 @@
 
 import ctypes
 import importlib
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -72,3 +74,18 @@ def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_scipy_publishes_32_bit_sizes() -> None:
     assert library._published(scipy_blas.__pyx_capi__, "sgemm") is not None
     assert library._published(scipy_blas.__pyx_capi__, "no_such_routine") is None
+
+
+def test_the_rest_of_scipys_linalg_is_not_imported_and_comes_later_as_usual() -> None:
+    code = """
+import sys
+from jaxlite.runtime import library
+symbols = library.symbols()
+assert "scipy.linalg" not in sys.modules
+assert "scipy.linalg.cython_blas" not in sys.modules
+import scipy.linalg.cython_blas
+assert scipy.linalg.cython_blas.__pyx_capi__
+assert library.symbols() == symbols
+assert scipy.linalg.det([[2.0]]) == 2
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
