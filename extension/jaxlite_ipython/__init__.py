@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from jaxlite.diagnose import call_log
+from jaxlite_ipython import cell_files
+from jaxlite_ipython.cell_source import comments_below
 from jaxlite_ipython.magics import JaxliteMagics
 from jaxlite_ipython.notices import Notices
 from jaxlite_ipython.progress_lines import ProgressLines
@@ -35,6 +37,7 @@ class _Extension:
         self.progress = ProgressLines(shell)
         self.magics = JaxliteMagics(shell, CellSession(), self.notices, self.progress)
         self.errors = ErrorDisplay(shell)
+        self.unname: Any = None
 
     def start(self) -> None:
         self.shell.register_magics(self.magics)
@@ -42,12 +45,17 @@ class _Extension:
         self.notices.start()
         self.progress.start()
         self.errors.install()
+        self.unname = cell_files.titles_of(self.shell)
+        self.shell.input_transformers_cleanup.append(comments_below)
 
     def stop(self) -> None:
         self.notices.stop()
         call_log.stop()
         self.progress.stop()
         self.errors.uninstall()
+        self.unname()
+        cell_files.forget()
+        self.shell.input_transformers_cleanup.remove(comments_below)
         manager = self.shell.magics_manager
         for (kind, name), before in self.hidden.items():
             manager.magics[kind].pop(name, None)

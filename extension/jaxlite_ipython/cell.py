@@ -13,6 +13,7 @@ import ast
 import builtins
 import difflib
 import linecache
+import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ import numpy as np
 
 import jaxlite.numpy as jnp
 from jaxlite import Array, tree_util
+from jaxlite.diagnose.captured import getattr_static
 from jaxlite.diagnose.cell_names import names_of
 from jaxlite.errors import CellError, located
 from jaxlite_ipython.cell_source import COLLECT, SET_ITEM, cell_error, compile_cell, parse_cell
@@ -29,6 +31,9 @@ from jaxlite_ipython.cell_transforms import CellOptions, transformed
 from jaxlite_ipython.kept import STATIC_TYPES, Kept, close, open_
 
 __all__ = ["CellFunction", "CellOptions", "build_cell", "classify"]
+
+#: Names of the shell's own, which nobody has misspelled.
+_SHELLS = frozenset({"In", "Out", "exit", "quit", "get_ipython", "open"})
 
 
 @dataclass
@@ -225,6 +230,11 @@ def _sort_names(
     for name in options.inputs or ():
         if name not in namespace and name not in reads:
             raise _missing(source, ast.Name(name), name, namespace)
+    unread = [n for n in options.static if n not in reads]
+    if unread:
+        fix = ",".join(n for n in reads if n in namespace) or "nothing: the cell has no inputs"
+        text = f"--static {unread[0]}: the cell does not read {unread[0]}"
+        raise located(CellError(f"{text}\n  Fix: choose from {fix}."), "JL013")
     for name, node in reads.items():
         if name not in namespace:
             if hasattr(builtins, name):
@@ -244,7 +254,9 @@ def _sort_names(
 
 
 def _missing(source: str, node: ast.Name, name: str, namespace: Mapping[str, Any]) -> CellError:
-    close_ = difflib.get_close_matches(name, [n for n in namespace if not n.startswith("_")], 1)
+    names = [n for n in namespace if not n.startswith("_") and n not in _SHELLS]
+    # Of short names half of the letters may differ: w3, w2.
+    close_ = difflib.get_close_matches(name, names, 1, 0.5 if len(name) < 4 else 0.6)
     fix = f"did you mean {close_[0]}?" if close_ else "run the cell that defines it."
     if not hasattr(node, "lineno"):
         text = f"--in {name}: NameError: {name} is not defined\n  Fix: {fix}"
@@ -253,12 +265,9 @@ def _missing(source: str, node: ast.Name, name: str, namespace: Mapping[str, Any
 
 
 def _bad_input(source: str, node: ast.Name, name: str, value: Any) -> CellError:
-    fields = (
-        [k for k, v in vars(value).items() if classify(v) == "traced"]
-        if hasattr(value, "__dict__") and not isinstance(value, np.ndarray)
-        else []
-    )
-    example = f"use its fields ({name}.{fields[0]}), or " if fields else ""
+    read = re.findall(rf"\b{re.escape(name)}\.(\w+)", source)
+    fields = [k for k in (*read, *_fields(value)) if _is_data(value, k)]
+    example = f"use its fields ({name}.{fields[0]} in an ordinary cell), or " if fields else ""
     what = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
     return cell_error(
         source,
@@ -267,6 +276,15 @@ def _bad_input(source: str, node: ast.Name, name: str, value: Any) -> CellError:
         f"InputError: {name} ({what}) cannot be an input",
         f"{example}%%jit --static {name} if it never changes (it must be hashable).",
     )
+
+
+def _fields(value: Any) -> list[str]:
+    return [] if isinstance(value, np.ndarray) else list(getattr(value, "__dict__", {}))
+
+
+def _is_data(value: Any, name: str) -> bool:
+    """Say whether a field of an object could be an input; properties are not run."""
+    return classify(getattr_static(value, name)) in ("traced", "static")
 
 
 def _check_hashable(source: str, node: ast.Name, name: str, value: Any) -> None:

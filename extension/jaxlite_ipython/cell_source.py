@@ -10,13 +10,22 @@ Line numbers stay those of the cell, so errors and pictures point at the user's 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from types import CodeType
 from typing import Any
 
 from jaxlite.errors import CellError, located
 
-__all__ = ["COLLECT", "SET_ITEM", "cell_error", "character", "compile_cell", "parse_cell"]
+__all__ = [
+    "COLLECT",
+    "SET_ITEM",
+    "cell_error",
+    "character",
+    "comments_below",
+    "compile_cell",
+    "parse_cell",
+]
 
 #: Names under which a cell's code finds its helpers.
 COLLECT, SET_ITEM = "__jaxlite_outputs__", "__jaxlite_set__"
@@ -32,6 +41,19 @@ FORBIDDEN = {
     ast.YieldFrom: "yield from",
     ast.Return: "return",
 }
+
+
+def comments_below(lines: list[str]) -> list[str]:
+    """Return a cell with the comments in front of ``%%jit`` below it; IPython wants it on top.
+
+    The number of lines, and so the place of the code, stays.
+    """
+    first = 0
+    while first < len(lines) and lines[first].lstrip()[:1] in ("", "#"):
+        first += 1
+    if first == len(lines) or not re.match(r"%%jit\b", lines[first]):
+        return lines
+    return [lines[first], *lines[:first], *lines[first + 1 :]]
 
 
 def parse_cell(source: str, filename: str) -> ast.Module:

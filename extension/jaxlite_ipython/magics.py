@@ -5,6 +5,8 @@ Out: assigned names, one line of report, views if asked for.
 
 from __future__ import annotations
 
+import inspect
+import re
 import statistics
 import sys
 import time
@@ -12,7 +14,13 @@ from collections.abc import Iterable, MutableMapping
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from IPython.core.magic import (
+    Magics,
+    cell_magic,
+    line_magic,
+    magics_class,
+    output_can_be_silenced,
+)
 
 import jaxlite
 from jaxlite.diagnose.lint import lint_jit_cell
@@ -44,17 +52,21 @@ class JaxliteMagics(Magics):
         self.notices = notices
         self.progress = progress
 
+    @output_can_be_silenced
     @cell_magic("jit")  # type: ignore[arg-type]
     def jit_cell(self, line: str, cell: str) -> Any:
         """Trace, fuse and compile this cell, then run it and assign its names."""
         options, names = parse_jit_line(line)
         return self._run(cell, options, names)
 
+    @output_can_be_silenced
     @line_magic("jit")  # type: ignore[arg-type]
     def jit_line(self, line: str) -> Any:
         """Trace, fuse, compile and run one line: ``%jit y = tanh(x @ w)``."""
         if not line.strip():
             raise UsageError("%jit: give a line of Python, e.g. %jit y = tanh(x @ w)")
+        if line.strip() in ("-h", "--help"):
+            raise UsageError(parser().format_help())
         options, names = parse_jit_line("")
         return self._run(line, options, names)
 
@@ -63,16 +75,22 @@ class JaxliteMagics(Magics):
 
         def before(prepared: PreparedCell) -> None:
             traced = [n for n in prepared.cell.inputs if n not in prepared.cell.static]
-            self.notices.lint(lint_jit_cell(cell, namespace, traced))
+            self.notices.lint(lint_jit_cell(cell, namespace, traced), where=cell)
 
         run = self.session.run(
-            cell, names, namespace, dry=options.dry, stale=options.stale, before=before
+            cell,
+            names,
+            namespace,
+            dry=options.dry,
+            stale=options.stale,
+            before=before,
+            number=max(self.shell.displayhook.prompt_count, 1),
         )
         self.notices.jit_cell_ran(run)
         if not options.dry:
             assign(namespace, run)
             if options.name:
-                namespace[options.name] = cell_function(run)
+                namespace[options.name] = cell_function(run, options.name)
             more = [options.name] if options.name else []
             self.notices.cell_assigned([*run.outputs, *run.prepared.cell.outputs, *more])
         if not options.quiet:
@@ -90,8 +108,6 @@ class JaxliteMagics(Magics):
         self.progress.summary(text)
         for note in run.notes:
             print(f"       {note}")
-        if options.dry:
-            print("       dry run: nothing was run or assigned")
 
     def _median(self, run: CellRun) -> float:
         prepared, arguments = run.prepared, run.arguments
@@ -142,6 +158,12 @@ class JaxliteMagics(Magics):
         codes = rest.replace(",", " ").split()
         if not codes:
             raise UsageError("%jaxlite ignore: give a code, e.g. JL101")
+        unknown = [c for c in codes if not re.fullmatch(r"JL[12]\d\d|recompiles", c)]
+        if unknown:
+            raise UsageError(
+                f"%jaxlite ignore: {unknown[0]} is no message; give a code such as JL101, or "
+                "recompiles"
+            )
         self.notices.ignored.update(codes)
 
     def _traceback(self, rest: str) -> None:
@@ -207,7 +229,7 @@ def forget(namespace: MutableMapping[str, Any], names: Iterable[str]) -> None:
         namespace.pop(name, None)
 
 
-def cell_function(run: CellRun) -> Any:
+def cell_function(run: CellRun, name: str) -> Any:
     """Return ``NAME(**inputs) -> outputs`` of a cell: one value, or a dict of several."""
     prepared = run.prepared
     cell = prepared.cell
@@ -230,5 +252,20 @@ def cell_function(run: CellRun) -> Any:
             return next(iter(outputs.values()))
         return outputs or open_(value)
 
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = "__main__"
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(n, kind) for n in names]
+    )
     call.__doc__ = f"Inputs: {', '.join(names)}. Outputs: {', '.join(run.outputs)}."
     return call
+
+
+def with_options(text: str | None) -> str:
+    """Return a magic's docstring with the options of the ``%%jit`` line."""
+    return f"{text}\n\n{parser().format_help()}"
+
+
+_cell: Any = JaxliteMagics.jit_cell
+_cell.__doc__ = with_options(_cell.__doc__)

@@ -9,6 +9,7 @@ compared, and once per executed cell the contents (JL201 to JL204).
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 import weakref
@@ -25,6 +26,11 @@ from jaxlite.diagnose.stale import StaleNotice, StaleWatch
 from jaxlite_ipython.session import CellRun
 
 __all__ = ["Notices"]
+
+#: A ``%%jit`` cell up to its body; comments may stand in front.
+_JIT_CELL = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*%%jit\b[^\n]*\n?")
+#: Cell magics whose body is Python.
+_PYTHON_MAGICS = frozenset({"time", "timeit", "capture", "prun"})
 
 
 class Notices:
@@ -65,18 +71,26 @@ class Notices:
         self._called.clear()
         self.history.delete(deleted_cells(self.shell))
         source = info.raw_cell or ""
-        if "jit" in source and not source.lstrip().startswith("%%"):
+        if "jit" in source and not _JIT_CELL.match(source):
             self.lint(lint_cell(self._python(source), self.shell.user_ns, self.history))
 
-    def lint(self, messages: Iterable[LintMessage]) -> None:
-        """Say what the rules have found."""
+    def lint(self, messages: Iterable[LintMessage], where: str = "") -> None:
+        """Say what the rules have found, once for each ``where``."""
         for m in messages:
-            self.say(m.code, m.function, m.name, str(m), "")
+            self.say(m.code, m.function, m.name, str(m), where)
 
     def _python(self, source: str) -> str:
-        """Return the cell with IPython's own syntax turned into Python, so that it parses."""
+        """Return the cell with IPython's own syntax turned into Python, so that it parses.
+
+        The body of ``%%time`` and the like is Python, that of ``%%bash`` is not.
+        """
+        head, newline, body = source.lstrip().partition("\n")
+        if head.startswith("%%"):
+            words = head[2:].split()
+            # Line numbers stay those of the cell.
+            source = newline + body if words and words[0] in _PYTHON_MAGICS else ""
         try:
-            return str(self.shell.transform_cell(source))
+            return str(self.shell.transform_cell(source)) if source else ""
         except SyntaxError:
             return ""
 
@@ -84,13 +98,14 @@ class Notices:
         raw = getattr(result.info, "raw_cell", "") or ""
         is_jit_cell = self._cell_outputs is not None
         # The body of a %%jit cell is Python below its first line.
-        source = raw.partition("\n")[2] if is_jit_cell else self._python(raw)
+        body = _JIT_CELL.match(raw)
+        source = raw[body.end() :] if is_jit_cell and body else self._python(raw)
         count = result.execution_count or self.shell.execution_count
         cell_id = getattr(result.info, "cell_id", None)
         self.history.record(
             source, count, cell_id, self._cell_outputs, succeeded=bool(result.success)
         )
-        if result.success and "jit" in raw and not raw.lstrip().startswith("%%"):
+        if result.success and "jit" in raw and not body:
             found = lint_cell(source, self.shell.user_ns, self.history, has_run=True)
             self.lint(found)
         for key, entry in list(self._entries.items()):
@@ -159,7 +174,9 @@ class Notices:
 
     def _stale(self, notice: StaleNotice) -> None:
         value = notice.change.value
-        cell = self.history.number(value.path.partition(".")[0])
+        name = value.path.partition(".")[0]
+        mutation = self.history.mutated(name)
+        cell = max(self.history.number(name) or 0, mutation.number if mutation else 0) or None
         self.say(notice.code, notice.function, value.path, notice.text(cell), notice.change.new)
 
     # --- saying ---
@@ -188,8 +205,10 @@ class Notices:
 
     def _row(self, v: CapturedValue, owner: str) -> tuple[str, str, str, str, str, str, str]:
         now = v.current()
-        shown = "deleted" if now is MISSING else short_value(now)
         name = v.path.partition(".")[0]
+        if now is MISSING and v.kind == "global":  # the function that read it is gone
+            now = self.shell.user_ns.get(v.path, MISSING)
+        shown = "deleted" if now is MISSING else short_value(now)
         cell, mutation = self.history.number(name), self.history.mutated(name)
         mark = shown if shown == v.shown else f"{shown} (compiled: {v.shown})"
         return (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import keyword
 import shlex
 from typing import Any, NoReturn
 
@@ -82,8 +83,13 @@ def names(text: str | None) -> tuple[str, ...] | None:
     return tuple([_name(n.strip()) for n in text.split(",") if n.strip()])
 
 
+def is_name(text: str) -> bool:
+    """Say whether ``text`` can be a variable."""
+    return text.isidentifier() and not keyword.iskeyword(text)
+
+
 def _name(text: str) -> str:
-    if not text.isidentifier():
+    if not is_name(text):
         raise UsageError(f"%%jit: {text!r} is not a name")
     return text
 
@@ -131,7 +137,7 @@ def parse_jit_line(line: str) -> tuple[Any, CellOptions]:
     except ValueError as error:
         raise UsageError(f"%%jit: {error}") from None
     options = parser().parse_args(words)
-    if options.name is not None and not options.name.isidentifier():
+    if options.name is not None and not is_name(options.name):
         raise UsageError(f"%%jit: {options.name!r} is not a name for a function")
     if options.max_traces is not None and options.max_traces < 1:
         raise UsageError("%%jit: --max-traces: give at least 1")

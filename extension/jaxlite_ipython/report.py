@@ -37,7 +37,10 @@ def milliseconds(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class RunReport:
-    """Facts of one run of a cell; ``status`` is 'first', 'cached' or 'again'."""
+    """Facts of one run of a cell; ``status`` is 'first', 'cached', 'again' or 'dry'.
+
+    ``question`` is the call that explains why it compiled again ('' if none does).
+    """
 
     status: str
     n_in: int
@@ -48,6 +51,7 @@ class RunReport:
     compile_s: float
     run_s: float
     differences: Sequence[str] = ()
+    question: str = ""
 
     def __str__(self) -> str:
         sep = f" {dot()} "
@@ -55,14 +59,16 @@ class RunReport:
             return f"%%jit  cached{sep}ran {milliseconds(self.run_s)}"
         if self.status == "again" and self.differences:
             why = "; ".join(self.differences[:3])
-            return f"%%jit  compiled again: {why}{sep}{milliseconds(self.trace_s + self.compile_s)}"
+            ask = f"{sep}{self.question}" if self.question else ""
+            spent = milliseconds(self.trace_s + self.compile_s)
+            return f"%%jit  compiled again: {why}{sep}{spent}{ask}"
         kernels = f"{self.n_kernels} kernel{'' if self.n_kernels == 1 else 's'}"
         ops = f"{self.n_ops} op{'' if self.n_ops == 1 else 's'}"
-        return (
-            f"%%jit  {self.n_in} in, {self.n_out} out{sep}{ops} {arrow()} {kernels}{sep}"
-            f"traced {milliseconds(self.trace_s)}, compiled {milliseconds(self.compile_s)}, "
-            f"ran {milliseconds(self.run_s)}"
-        )
+        head = f"%%jit  {self.n_in} in, {self.n_out} out{sep}{ops} {arrow()} {kernels}{sep}"
+        head += f"traced {milliseconds(self.trace_s)}"
+        if self.status == "dry":
+            return f"{head}{sep}dry run: nothing was run or assigned"
+        return f"{head}, compiled {milliseconds(self.compile_s)}, ran {milliseconds(self.run_s)}"
 
     def as_digest(self) -> dict[str, Any]:
         """Return the facts as numbers."""

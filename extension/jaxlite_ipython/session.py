@@ -16,10 +16,19 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 import jaxlite
 from jaxlite import Array
-from jaxlite.diagnose.captured import CapturedValue, Change, capture, changes
+from jaxlite.diagnose.captured import (
+    CapturedValue,
+    Change,
+    capture,
+    changes,
+    is_users_function,
+)
 from jaxlite.diagnose.difference import nearest
+from jaxlite.diagnose.places import question
 from jaxlite.diagnose.stale import StaleNotice
 from jaxlite.errors import (
     ConcretizationTypeError,
@@ -30,6 +39,7 @@ from jaxlite.errors import (
 )
 from jaxlite.settings import override
 from jaxlite_ipython.cell import CellFunction, build_cell, classify
+from jaxlite_ipython.cell_files import new_file, ran
 from jaxlite_ipython.cell_transforms import CellOptions
 from jaxlite_ipython.kept import open_
 from jaxlite_ipython.report import RunReport
@@ -61,7 +71,7 @@ class PreparedCell:
 
     def capture(self) -> None:
         """Note what the functions that the cell uses read from outside (after a trace)."""
-        functions = [v for v in self.constants.values() if callable(v)]
+        functions = [v for v in self.constants.values() if callable(v) and is_users_function(v)]
         self.captured = tuple([c for f in functions for c in capture(f)])
 
     def differences(self, namespace: Mapping[str, Any], forced: frozenset[str]) -> Iterator[str]:
@@ -125,7 +135,7 @@ class CellSession:
         return list(self._cells.values())
 
     def prepare(
-        self, source: str, options: CellOptions, namespace: Mapping[str, Any]
+        self, source: str, options: CellOptions, namespace: Mapping[str, Any], number: int
     ) -> tuple[PreparedCell, list[str]]:
         """Return the function of a cell, from the cache if it still fits, and why it did not."""
         key = (source, options)
@@ -137,7 +147,7 @@ class CellSession:
             if not why:
                 self._cells.move_to_end(key)
                 return found, why
-        return self._build(key, source, options, namespace, promoted), why
+        return self._build(key, source, options, namespace, promoted, number), why
 
     def _build(
         self,
@@ -146,13 +156,14 @@ class CellSession:
         options: CellOptions,
         namespace: Mapping[str, Any],
         promoted: frozenset[str],
+        number: int,
     ) -> PreparedCell:
         self._count += 1
-        filename = f"<jit cell {self._count}>"
+        filename = new_file(number or self._count)
         static = (*options.static, *sorted(promoted))
         wanted = CellOptions(**{**vars(options), "static": static})
         cell = build_cell(source, namespace, filename, wanted)
-        prepared = self._cells[key] = PreparedCell(cell, namespace, self._count, options)
+        prepared = self._cells[key] = PreparedCell(cell, namespace, number or self._count, options)
         if len(self._cells) > _MAX_CELLS:
             self._cells.popitem(last=False)
         return prepared
@@ -166,21 +177,24 @@ class CellSession:
         dry: bool = False,
         stale: str = "retrace",
         before: Callable[[PreparedCell], None] | None = None,
+        number: int = 0,
     ) -> CellRun:
-        """Run a cell and return what it computed; assigns nothing.
+        """Run a cell, as cell ``number``, and return what it computed; assigns nothing.
 
         ``before`` is called with a cell that has not been run in this form.
         """
         notes: list[str] = []
         key = (source, options)
         while True:
-            prepared, why = self.prepare(source, options, namespace)
+            prepared, why = self.prepare(source, options, namespace, number)
             told = _check_captured(prepared, stale)
             if told and stale == "retrace":
                 self._cells.pop(key)
                 why = [f"{n.change.value.path} has changed" for n in told]
                 promoted = self._promoted.get(key, frozenset())
-                prepared = self._build(key, source, options, namespace, promoted)
+                prepared = self._build(key, source, options, namespace, promoted, number)
+            prepared.number = number or prepared.number
+            ran(prepared.number, prepared.cell.filename)
             if before is not None and not prepared.jitted.entries:
                 before(prepared)
             try:
@@ -256,12 +270,14 @@ class CellSession:
         n_in, n_out = len(cell.inputs), len(cell.outputs)
         if len(entries) == len(before) and entry is None:
             return RunReport("cached", n_in, n_out, 0, 0, 0.0, 0.0, seconds)
+        is_dry = entry is not None
         entry = entry or entries[-1]
         compilation = compilation or entry.compilation
         found = nearest(entry.key, entries) if before else None
         spent = entry.trace_s + entry.compile_s
+        status = "again" if found or why else "first"
         return RunReport(
-            "again" if found or why else "first",
+            "dry" if is_dry else status,
             n_in,
             n_out,
             compilation.n_operations,
@@ -270,6 +286,7 @@ class CellSession:
             entry.compile_s,
             max(seconds - spent, 0.0),
             tuple(map(str, found[1])) if found else tuple(why),
+            question(prepared.jitted) if found else "",
         )
 
 
@@ -301,11 +318,20 @@ def _promotion_notes(error: Exception, names: frozenset[str]) -> list[str]:
 
 def _constant_notes(prepared: PreparedCell, entry: Any) -> list[str]:
     """Return a line for each large array that the compiled cell holds as a constant."""
-    names = {id(c.current()): c.path for c in prepared.captured}
     lines = []
     for const in entry.traced.consts:
         n = int(getattr(const, "nbytes", 0))
         if n >= _LARGE_BYTES:
-            name = names.get(id(const), "an array made in the cell")
+            found = [c.path for c in prepared.captured if _is_source(c.current(), const)]
+            name = found[0] if found else "an array made in the cell"
             lines.append(f"holds {name} ({n / 1024:.1f} KiB) as a constant")
     return lines
+
+
+def _is_source(value: Any, const: Any) -> bool:
+    """Say whether a constant of compiled code is a captured array, or was made from one."""
+    if value is const:
+        return True
+    if not isinstance(value, np.ndarray) or value.shape != const.shape:
+        return False
+    return bool(np.array_equal(value.astype(const.dtype, copy=False), np.asarray(const)))

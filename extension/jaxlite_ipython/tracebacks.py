@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import re
+import sys
 import types
 from typing import Any
 
 from IPython.core.error import UsageError
 
 import jaxlite
+from jaxlite.diagnose.places import title_of
 from jaxlite.diagnose.tracebacks import strip
 from jaxlite.errors import CellError, JaxliteError, TracerBoolConversionError
 from jaxlite_ipython.cell_source import character
@@ -20,7 +23,14 @@ from jaxlite_ipython.cell_source import character
 __all__ = ["ErrorDisplay", "cell_frame", "render"]
 
 #: The machinery of magics, as the ends of file names.
-_MAGICS = ("IPython/core/interactiveshell.py", "IPython/core/magic.py")
+_MAGICS = (
+    "IPython/core/interactiveshell.py",
+    "IPython/core/magic.py",
+    "IPython/core/magics/execution.py",
+    "IPython/utils/py3compat.py",
+)
+#: Calls shown at each end of a very deep traceback.
+_SHOWN = 6
 #: The magic that runs a cell.
 _OWN = "jaxlite_ipython/magics.py"
 #: First words of errors that are about shapes that do not fit.
@@ -75,13 +85,37 @@ def render(error: BaseException) -> list[str]:
     head = f"{code} " if code else ""
     if isinstance(error, CellError):  # it names its own kind and line
         return [f"{head}{error}"]
+    if isinstance(error, SyntaxError) and tb is None:
+        return [_syntax_text(error)]
     if tb is None:
         return [f"{head}{type(error).__name__}: {error}"]
     lines = [f"{head}{type(error).__name__}: {first} (line {tb.tb_lineno})", *_source_lines(tb)]
     lines += _frames_below(tb)
     if code == "JL020":
         lines += _aligned_shapes(first)
-    return ["\n".join([*lines, rest]) if rest else "\n".join(lines)]
+    return ["\n".join([*lines, *_about_cell(rest, tb)])]
+
+
+def _about_cell(rest: str, tb: types.TracebackType) -> list[str]:
+    """Return further lines of an error in the words of cells: no line twice, options of %%jit."""
+    title = title_of(tb.tb_frame.f_code.co_filename)
+    rest = rest.replace(f"the function cell at {title}, line 1 for jit", title)
+    rest = re.sub(
+        r"the argument static \([\w, ]+\)", "the input static (%%jit --static NAME)", rest
+    )
+    shown = f"at {title}, line {tb.tb_lineno} in cell:"
+    return [x for x in rest.splitlines() if x and shown not in x]
+
+
+def _syntax_text(error: SyntaxError) -> str:
+    """Return a syntax error with the user's line and a caret."""
+    lines = [f"{type(error).__name__}: {error.msg} (line {error.lineno})"]
+    text = (error.text or "").rstrip("\n")
+    if text:
+        start = max((error.offset or 1) - 1, 0)
+        end = (error.end_offset or 0) - 1 if error.end_lineno == error.lineno else len(text)
+        lines += [f"    {text}", f"    {' ' * start}{'^' * max(end - start, 1)}"]
+    return "\n".join(lines)
 
 
 def _source_lines(tb: types.TracebackType) -> list[str]:
@@ -131,8 +165,8 @@ def _aligned_shapes(first: str) -> list[str]:
     axis = max((i for i in range(rank) if _differ(padded, i)), default=None)
     if axis is not None:
         pair = " and ".join(p[axis] for p in padded)
-        name = "last axes" if axis == rank - 1 else f"axes {axis}"
-        rows[-1] += f"      {name} differ: {pair}"
+        name = "last axes differ" if axis == rank - 1 else f"axes {axis - rank} differ"
+        rows[-1] += f"      {name}: {pair}"
     return rows
 
 
@@ -142,45 +176,74 @@ def _differ(padded: list[tuple[str, ...]], axis: int) -> bool:
 
 
 class ErrorDisplay:
-    """Shows errors of one shell without our frames; handlers of others come back afterwards."""
+    """Shows errors of one shell without our frames, whoever shows them: a cell, ``%run``."""
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
-        self._before: tuple[Any, Any] | None = None
 
     def install(self) -> None:
         """Show errors without our frames from now on."""
-        shell = self.shell
-        self._before = shell.custom_exceptions, getattr(shell, "CustomTB", None)
-        shell.set_custom_exc((Exception, KeyboardInterrupt), _handler)
+        shell, before = self.shell, self.shell.showtraceback
+
+        @functools.wraps(before)
+        def show(exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
+            error = (exc_tuple or sys.exc_info())[1]
+            if error is None or not _is_ours_to_show(error, kwargs):
+                before(exc_tuple, *args, **kwargs)
+                return
+            _show(shell, before, error)
+
+        shell.showtraceback = show
 
     def uninstall(self) -> None:
         """Show errors as before."""
-        if self._before is not None:
-            self.shell.custom_exceptions = self._before[0]
-            if self._before[1] is not None:
-                self.shell.CustomTB = self._before[1]
+        self.shell.__dict__.pop("showtraceback", None)
 
 
-def _handler(
-    shell: Any, kind: type, error: BaseException, tb: Any, tb_offset: int | None = None
-) -> Any:
-    if isinstance(error, UsageError):
-        shell.show_usage_error(error)
-        return None
-    if jaxlite.config.traceback == "full":
-        shell.showtraceback((kind, error, tb), tb_offset=tb_offset)
-        return None
+def _is_ours_to_show(error: BaseException, options: dict[str, Any]) -> bool:
+    """Say whether an error needs us: usage errors, ``%tb``s of others and "full" do not."""
+    if jaxlite.config.traceback == "full" or options.get("exception_only"):
+        return False
+    if isinstance(error, SyntaxError):
+        return is_from_cell(error)
+    return not isinstance(error, UsageError)
+
+
+def _show(shell: Any, before: Any, error: BaseException) -> None:
+    kind = type(error)
+    sys.last_type, sys.last_value, sys.last_traceback = kind, error, error.__traceback__
     is_interrupt = isinstance(error, KeyboardInterrupt)
     if not is_interrupt and (is_from_cell(error) or isinstance(error, CellError)):
-        lines = render(error)
-    else:
-        strip(error, _MAGICS)
-        lines = shell.InteractiveTB.structured_traceback(
-            kind, error, error.__traceback__, tb_offset=0
-        )
-        code = code_of(error)
-        if code and isinstance(error, JaxliteError):
-            lines = [*lines[:-1], f"{code} {lines[-1]}"]
+        shell._showtraceback(kind, error, render(error))
+        return
+    whole = error.__traceback__
+    strip(error, _MAGICS)
+    if isinstance(error, BaseExceptionGroup):
+        before((kind, error, error.__traceback__))
+        return
+    left_out = _thin(error)
+    lines = shell.InteractiveTB.structured_traceback(kind, error, error.__traceback__, tb_offset=0)
+    code = code_of(error)
+    if code and isinstance(error, JaxliteError):
+        lines = [*lines[:-1], f"{code} {lines[-1]}"]
+    if left_out:
+        lines = [*lines, f"({left_out} calls in between are not shown.)"]
     shell._showtraceback(kind, error, lines)
-    return lines
+    sys.last_traceback = whole  # a debugger sees all
+
+
+def _thin(error: BaseException) -> int:
+    """Leave out the middle of an endless recursion; return the number of calls left out."""
+    frames = []
+    tb = error.__traceback__
+    while tb is not None:
+        frames.append(tb)
+        tb = tb.tb_next
+    left_out = len(frames) - 2 * _SHOWN
+    if left_out <= 2 * _SHOWN:
+        return 0
+    result: types.TracebackType | None = None
+    for item in reversed([*frames[:_SHOWN], *frames[-_SHOWN:]]):
+        result = types.TracebackType(result, item.tb_frame, item.tb_lasti, item.tb_lineno)
+    error.__traceback__ = result
+    return left_out

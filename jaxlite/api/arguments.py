@@ -18,6 +18,7 @@ from jaxlite.language.jaxpr import DebugInfo
 from jaxlite.language.key_paths import keystr
 from jaxlite.language.primitive import as_tuple
 from jaxlite.language.pytree import tree_flatten, tree_flatten_with_path, tree_unflatten
+from jaxlite.language.source import place_of
 from jaxlite.language.treedef import PyTreeDef
 
 __all__ = [
@@ -88,7 +89,7 @@ def where_defined(info: DebugInfo) -> str:
     """Return ``f at file.py:12``, the form JAX's messages use."""
     if not info.file:
         return info.function
-    return f"{info.function} at {info.file}:{info.line}"
+    return f"{info.function} at {place_of(info.file, info.line)}"
 
 
 def positional_names(fun: Any, n: int) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from jaxlite.diagnose.messages import milliseconds
 from jaxlite.diagnose.misses import source_function
+from jaxlite.language.source import place_of
 
 __all__ = ["CacheInfo", "SignatureInfo", "cache_info"]
 
@@ -49,7 +50,7 @@ class CacheInfo:
         return sum(s.trace_s + s.compile_s for s in self.signatures)
 
     def __str__(self) -> str:
-        where = f" ({self.file}:{self.line})" if self.file else ""
+        where = f" ({place_of(self.file, self.line)})" if self.file else ""
         n, cached = self.traces, len(self.signatures)
         plural = "" if n == 1 else "s"
         head = f"{self.name}{where}: {n} trace{plural}, {cached} cached"

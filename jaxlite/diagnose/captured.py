@@ -182,6 +182,12 @@ def plain_function(fun: Any) -> types.FunctionType | None:
     return None
 
 
+def is_users_function(fun: Any) -> bool:
+    """Say whether the Python function behind ``fun`` is the user's."""
+    inner = plain_function(fun)
+    return inner is not None and is_user_file(inner.__code__.co_filename)
+
+
 def look_up(function: types.FunctionType, name: str, kind: str) -> Any:
     """Return the value of a global or closure name of ``function`` now, or ``MISSING``."""
     if kind == "global":

@@ -134,7 +134,8 @@ class CellHistory:
 
 def _binding_places(tree: ast.Module) -> dict[str, int]:
     """Return name -> number of places of the cell's top level that assign it (2 means several)."""
-    binds = names_of(tree).binds
+    stored = _stored_names(tree)
+    binds = [n for n in names_of(tree).binds if n in stored]  # cfg["a"] = 1 assigns no name
     counts = dict.fromkeys(binds, 0)
     stack: list[tuple[ast.AST, bool]] = [(node, False) for node in tree.body]
     while stack:
@@ -146,6 +147,26 @@ def _binding_places(tree: ast.Module) -> dict[str, int]:
         in_loop = in_loop or isinstance(node, ast.For | ast.While)
         stack += [(child, in_loop) for child in ast.iter_child_nodes(node)]
     return {name: max(count, 1) for name, count in counts.items()}
+
+
+def _stored_names(tree: ast.Module) -> set[str]:
+    """Return the names that statements of a cell bind themselves, not only an item of them."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.ClassDef(name=name) | ast.ExceptHandler(name=str(name)):
+                found.add(name)
+            case ast.alias(name=name, asname=asname):
+                found.add(asname or name.split(".")[0])
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                found.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                found.add(name)
+    return found
 
 
 def mutations_in(tree: ast.Module) -> Iterator[tuple[str, int]]:

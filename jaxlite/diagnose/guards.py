@@ -17,6 +17,7 @@ from jaxlite import errors, events
 from jaxlite.diagnose.difference import Difference
 from jaxlite.diagnose.hooks import Runner, add_runner_hook, remove_runner_hook
 from jaxlite.diagnose.misses import site_of, source_function
+from jaxlite.diagnose.places import jitted_behind, question
 from jaxlite.language.source import is_user_file
 from jaxlite.settings import config
 
@@ -87,9 +88,8 @@ class no_recompile(contextlib.ContextDecorator):
 
 def target(function: Any) -> Any:
     """Return what two handles of the same compilations have in common."""
-    function = getattr(function, "__func__", function)
-    cache = getattr(function, "_cache", None)
-    return cache if cache is not None else function
+    jitted = jitted_behind(function)
+    return jitted._cache if jitted is not None else getattr(function, "__func__", function)
 
 
 def is_users(function: Any) -> bool:
@@ -106,7 +106,7 @@ def check(function: Any, limit: int | None, is_traced: bool, reason: Callable[[]
     if not config.frame.guards:
         return
     name = getattr(function.__wrapped__, "__name__", type(function.__wrapped__).__name__)
-    report = f"jaxlite.why_recompiled({name})"
+    report = question(function)
     if any(g.covers(function) for g in _guards.get()):
         site = site_of(function)
         again = "again " if site is not None and site.misses and not is_traced else ""

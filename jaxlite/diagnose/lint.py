@@ -51,7 +51,9 @@ def _judge(body: Body, history: CellHistory) -> Iterable[LintMessage]:
     for helper in helpers:
         messages += lint_reads.messages(body, helper, history)
         messages += lint_effects.messages(body, helper)
-    return messages
+    # A function that changes a container also reads it: one message is enough.
+    changed = {name for b in (body, *helpers) for name in lint_effects.changed_names(body, b)}
+    return [m for m in messages if m.code not in ("JL102", "JL103") or m.name not in changed]
 
 
 def lint_jit_cell(

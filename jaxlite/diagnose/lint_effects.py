@@ -18,7 +18,7 @@ from jaxlite.diagnose.cell_names import names_of
 from jaxlite.diagnose.jitted import ABSENT, Body
 from jaxlite.diagnose.lint_reads import LintMessage
 
-__all__ = ["messages"]
+__all__ = ["changed_names", "messages"]
 
 _CONTAINERS = (list, dict, set, bytearray, deque, np.ndarray)
 #: What is known of a traced value while tracing.
@@ -37,6 +37,11 @@ def messages(jitted: Body, body: Body) -> Iterator[LintMessage]:
             here = body.is_silenced(message.code, message.line)
             if not here and not jitted.is_silenced(message.code, -1):
                 yield message
+
+
+def changed_names(jitted: Body, body: Body) -> set[str]:
+    """Return the outside names whose values ``body`` changes in place, silenced or not."""
+    return {m.name for m in _writes(jitted, body)}
 
 
 def _where(jitted: Body, body: Body) -> str:

@@ -9,6 +9,7 @@ import logging
 
 from jaxlite.diagnose.causes import explain
 from jaxlite.diagnose.misses import Miss
+from jaxlite.language.source import place_of
 from jaxlite.settings import config
 
 __all__ = ["log_compile", "log_miss", "milliseconds"]
@@ -40,7 +41,7 @@ def log_miss(miss: Miss) -> None:
     earlier = [m for m in miss.site.misses if m.number < miss.number]
     found = explain(miss, earlier)
     where = f" at {miss.caller.short()} ({miss.caller.function})" if miss.caller else ""
-    defined = f"{miss.site.name} defined at {miss.site.file}:{miss.site.line}"
+    defined = f"{miss.site.name} defined at {place_of(miss.site.file, miss.site.line)}"
     if found.nearest is None:
         text = f"never seen function: {defined}"
     else:

@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from jaxlite.diagnose.misses import Site, site_of
+from jaxlite.diagnose.places import CELL_FILE, question
 
 __all__ = ["RepeatedCompiles"]
 
@@ -27,7 +28,7 @@ class RepeatedCompiles:
     def notice(self, function: Any) -> str | None:
         """Return what to say after a compile of ``function``, None for nothing."""
         site = site_of(function)
-        if site is None or id(site) in self._told or site.file.startswith("<jit cell"):
+        if site is None or id(site) in self._told or site.file.startswith(CELL_FILE):
             return None
         compiled = [m for m in site.misses if m.compile_s]
         n = len(compiled)
@@ -46,5 +47,5 @@ class RepeatedCompiles:
         took = f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1e3:.0f} ms"
         return (
             f"jaxlite: {site.name} compiled {n} times in {n + hits} calls ({took}, {share:.0%} of "
-            f"the time). See jaxlite.why_recompiled({site.name})"
+            f"the time). See {question(function)}"
         )

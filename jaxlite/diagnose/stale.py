@@ -34,19 +34,20 @@ class StaleNotice:
         """Return the message; ``cell`` is the one that assigned the name last."""
         c = self.change
         where = f", set in cell {cell}" if cell is not None else ""
+        new = c.new if c.new != c.old else f"another {c.new}"
         changed = f"{c.value.path} changed since {self.function} was traced"
         if self.code == "JL202":
             return (
                 f"JL202 {self.function} uses the old value of {c.value.path} ({c.old}, now "
-                f"{c.new}{where}). Pass {c.value.path} as an argument, or {self._retrace()}."
+                f"{new}{where}). Pass {c.value.path} as an argument, or {self._retrace()}."
             )
         if self.code == "JL201":
             return (
-                f"JL201 {changed} ({c.old} -> {c.new}{where}): {self.function} is traced again. "
+                f"JL201 {changed} ({c.old} -> {new}{where}): {self.function} is traced again. "
                 f"Pass {c.value.path} as an argument to avoid this."
             )
         return (
-            f"JL203 {changed} ({c.old} -> {c.new}{where}). Pass {c.value.path} as an argument, or "
+            f"JL203 {changed} ({c.old} -> {new}{where}). Pass {c.value.path} as an argument, or "
             f"{self._retrace()}."
         )
 
@@ -68,7 +69,7 @@ class StaleWatch:
 
     def __init__(self, report: Callable[[StaleNotice], None]) -> None:
         self.report = report
-        self._said: set[tuple[int, str, str]] = set()
+        self._said: set[tuple[int, str, str, str]] = set()
         # Entry -> identities of its captured values when they were last found unchanged.
         self._seen: weakref.WeakKeyDictionary[Any, list[int | None]] = weakref.WeakKeyDictionary()
 
@@ -113,7 +114,7 @@ class StaleWatch:
             notice = StaleNotice(code, entry.name, change)
             if policy == "error":
                 raise located(StaleGlobalError(notice.text().removeprefix(f"{code} ")), code)
-            key = (id(entry), change.value.path, change.new)
+            key = (id(entry), code, change.value.path, change.new)
             if key not in self._said:
                 self._said.add(key)
                 self.report(notice)

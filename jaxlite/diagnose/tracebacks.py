@@ -8,12 +8,15 @@ printed, never while it travels: debuggers and tests see all of them.
 from __future__ import annotations
 
 import sys
+import sysconfig
 import types
 
 from jaxlite.language.source import is_user_file
 from jaxlite.settings import config
 
 __all__ = ["install_hook", "strip"]
+
+_PYTHON = sysconfig.get_path("stdlib")
 
 
 def strip(error: BaseException, hidden: tuple[str, ...] = ()) -> BaseException:
@@ -32,13 +35,21 @@ def strip(error: BaseException, hidden: tuple[str, ...] = ()) -> BaseException:
     return error
 
 
+def is_standard_library(file: str) -> bool:
+    """Say whether a file belongs to Python itself."""
+    return file.startswith(_PYTHON) and "-packages" not in file
+
+
 def _without_ours(
     tb: types.TracebackType | None, hidden: tuple[str, ...]
 ) -> types.TracebackType | None:
     frames = []
+    is_below = False  # whether the frame above is ours: then the standard library serves us
     while tb is not None:
         name = tb.tb_frame.f_code.co_filename
-        if is_user_file(name) and not name.endswith(hidden):
+        is_users = is_user_file(name)
+        is_below = not is_users or (is_below and is_standard_library(name))
+        if not is_below and not name.endswith(hidden):
             frames.append(tb)
         tb = tb.tb_next
     result: types.TracebackType | None = None

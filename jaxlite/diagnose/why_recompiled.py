@@ -19,6 +19,8 @@ from jaxlite.diagnose.difference import CAUSES
 from jaxlite.diagnose.fixes import Fix, axis_values, fixes_for
 from jaxlite.diagnose.messages import milliseconds
 from jaxlite.diagnose.misses import Miss, Site, all_sites, site_of
+from jaxlite.diagnose.places import jitted_behind, name_of_site
+from jaxlite.language.source import place_of
 
 __all__ = ["AllReports", "Report", "why_recompiled"]
 
@@ -119,7 +121,7 @@ class Report:
 
     def _head(self) -> str:
         n = len(self.entries)
-        where = f" ({self.file}:{self.line})" if self.file else ""
+        where = f" ({place_of(self.file, self.line)})" if self.file else ""
         cost = f"trace {milliseconds(self.trace_s)}, compile {milliseconds(self.compile_s)}"
         head = f"{self.name}{where}: traced {n} time{'' if n == 1 else 's'}, "
         head += f"{milliseconds(self.seconds)} ({cost})"
@@ -247,7 +249,7 @@ class AllReports:
                 letter if n == 1 else f"{letter}x{n}" for letter, n in r.causes.items()
             )
             time = milliseconds(r.seconds)
-            rows.append((r.name, str(len(r.entries)), time, causes, f"{r.file}:{r.line}"))
+            rows.append((r.name, str(len(r.entries)), time, causes, place_of(r.file, r.line)))
         letters = dict.fromkeys(letter for r in self.reports for letter in r.causes)
         legend = ", ".join(f"{letter} {CAUSES[letter]}" for letter in letters)
         return "\n".join([*_table(rows), f"  {legend}"])
@@ -281,8 +283,8 @@ def why_recompiled(f: Any = None) -> Any:
     """
     if f is None:
         return AllReports(tuple([report_of(s) for s in all_sites() if s.is_user and s.misses]))
-    function = getattr(f, "__func__", f)
-    if not hasattr(function, "_cache") or not hasattr(function, "_spec"):
+    function = jitted_behind(f)
+    if function is None:
         raise TypeError(
             f"why_recompiled expects a jitted function, got {f!r}\n"
             "  Fix: pass what jit returned, f = jit(f)."
@@ -297,4 +299,4 @@ def why_recompiled(f: Any = None) -> Any:
 def report_of(site: Site) -> Report:
     """Return the report on one site."""
     explained = tuple(explain_all(list(site.misses)))
-    return Report(site.name, site.file, site.line, explained, tuple(calls_of_site(site)))
+    return Report(name_of_site(site), site.file, site.line, explained, tuple(calls_of_site(site)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType, FrameType
 
@@ -19,6 +20,28 @@ _is_ours: dict[str, bool] = {}
 #: Files of ours above which nothing is the user's: the magic that runs a notebook's cell.
 _ENDS = f"{_EXTENSION}magics.py"
 _ends: set[str] = set()
+#: Asked what people call a file that is none: a notebook names its cells here.
+_titles: list[Callable[[str], str]] = []
+
+
+def name_files_with(title: Callable[[str], str]) -> Callable[[], None]:
+    """Ask ``title(file)`` for names such as ``cell 7`` ('' for no name of its own).
+
+    Returns what takes it back.
+    """
+    _titles.append(title)
+    return lambda: _titles.remove(title)
+
+
+def title_of(file: str) -> str:
+    """Return what people call ``file`` where that is not its path (``cell 7``), else ''."""
+    return next(filter(None, (title(file) for title in reversed(_titles))), "")
+
+
+def place_of(file: str, line: int) -> str:
+    """Return ``cell 7, line 2``, or ``file:line`` for a file."""
+    title = title_of(file)
+    return f"{title}, line {line}" if title else f"{file}:{line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +86,11 @@ class SourceLine:
         return linecache.getline(self.file, self.line).strip()
 
     def short(self) -> str:
-        """``file:line`` with the folder left out."""
-        return f"{os.path.basename(self.file)}:{self.line}"
+        """``file:line`` with the folder left out; ``cell 7, line 2`` in a notebook."""
+        title = title_of(self.file)
+        return (
+            f"{title}, line {self.line}" if title else f"{os.path.basename(self.file)}:{self.line}"
+        )
 
     def __str__(self) -> str:
         text = self.text

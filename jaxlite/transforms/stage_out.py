@@ -19,7 +19,7 @@ from jaxlite.language.dtypes import KeyDType
 from jaxlite.language.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from jaxlite.language.leaks import check_leaks
 from jaxlite.language.primitive import Primitive, as_tuple, set_stager
-from jaxlite.language.source import SourceLine, current_line
+from jaxlite.language.source import SourceLine, current_line, place_of
 from jaxlite.language.trace import Trace, Tracer, leaked, state, use_trace
 from jaxlite.settings import config
 
@@ -45,7 +45,9 @@ class JaxprTracer(Tracer):
         trace = self._trace
         assert isinstance(trace, StagingTrace)
         info = trace.debug_info
-        where = f"{info.function} at {info.file}:{info.line}" if info.file else info.function
+        where = (
+            f"{info.function} at {place_of(info.file, info.line)}" if info.file else info.function
+        )
         lines = [f"The error occurred while tracing the function {where} for jit."]
         names = self.depends_on()
         if names:

@@ -216,6 +216,21 @@ class View:
                     return small
         return None
 
+    def __reduce__(self) -> Any:
+        """Pickle the forms: what a view was made of (code, functions) cannot be saved."""
+        bundle = self._repr_mimebundle_()
+        png = self._small_png()
+        forms = {**self.payload(), "picture": self.svg(), "dot": self.dot(), "png": png}
+        forms["bundle"] = bundle
+        restore = importlib.import_module("jaxlite_ipython.views.saved").SavedView
+        return restore, (type(self).__name__, forms)
+
+    def __copy__(self) -> View:
+        return self  # what a view shows is fixed
+
+    def __deepcopy__(self, memo: Any) -> View:
+        return self
+
     def __str__(self) -> str:
         return self.text()
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from jaxlite.diagnose.causes import Explanation
 from jaxlite.diagnose.difference import CAUSES
 from jaxlite.diagnose.fixes import Fix
+from jaxlite.diagnose.places import place_of
 from jaxlite.diagnose.why_recompiled import Report, argument_rows
 from jaxlite_ipython.report import milliseconds
 from jaxlite_ipython.views.canvas import Canvas, Pen, text_width
@@ -89,7 +90,7 @@ def _header(canvas: Canvas, report: Report, figures: Sequence[Figure]) -> None:
     canvas.open_part("header", 0, HEADER)
     canvas.text((MARGIN, 29), short(report.name, 60), 15, bold=True)
     x = MARGIN + text_width(short(report.name, 60), 15, bold=True) + 14
-    where = f"defined in {report.file}:{report.line}" if report.file else "not traced yet"
+    where = f"defined in {place_of(report.file, report.line)}" if report.file else "not traced yet"
     canvas.text((x, 29), short(where, 100), 12.5, fill=DIM)
     canvas.close_group()
     canvas.open_part("figures", HEADER, STRIP)

@@ -18,6 +18,7 @@ from jaxlite.diagnose.fixes import Fix
 from jaxlite.diagnose.misses import all_sites
 from jaxlite.diagnose.why_recompiled import AllReports, Report, argument_rows, report_of
 from jaxlite.diagnose.why_recompiled import why_recompiled as engine_report
+from jaxlite_ipython import cell_files
 from jaxlite_ipython.report import milliseconds
 from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.canvas import Canvas
@@ -160,12 +161,13 @@ class RecompileView(View):
             for k, c in enumerate(calls, 1)
             if not c.is_hit
         ]
+        lines = ["Calls that compiled", *columns(rows).splitlines()] if rows else []
         hits = sorted(c.seconds for c in calls if c.is_hit)
-        reused = (
-            f"  {count(len(hits), 'other call')} reused a trace, {milliseconds(hits[0])} to "
-            f"{milliseconds(hits[-1])} each"
-        )
-        return ["Calls that compiled", *columns(rows).splitlines(), *([reused] if hits else [])]
+        if hits:
+            span = f"{milliseconds(hits[0])} to {milliseconds(hits[-1])}"
+            other = "other call" if rows else "call"
+            lines.append(f"  {count(len(hits), other)} reused a trace, {span} each")
+        return lines
 
     def _draw(self) -> Canvas:
         return draw_report(self.report, self.figures, self.prefix)
@@ -225,10 +227,12 @@ def why_recompiled(f: Any = None) -> Any:
 def _of_cell(shell: Any, number: int) -> Any:
     """Return the report on the functions that the cell with this number defined or called."""
     history = shell.history_manager
-    names = set()
+    names = set(cell_files.files_of(number))
     if 0 < number < len(history.input_hist_raw):
         raw, parsed = history.input_hist_raw[number], history.input_hist_parsed[number]
-        names = {shell.compile.get_code_name(raw, code, number) for code in (parsed, f"{parsed}\n")}
+        names |= {
+            shell.compile.get_code_name(raw, code, number) for code in (parsed, f"{parsed}\n")
+        }
     sites = [
         s
         for s in all_sites()
