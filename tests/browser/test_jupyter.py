@@ -148,7 +148,10 @@ def check_button(page: Any) -> None:
 def wait_for_outputs(page: Any, path: Path) -> Any:
     stop = time.monotonic() + 20
     while time.monotonic() < stop:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            notebook = json.loads(path.read_text(encoding="utf-8"))
+        except json.JSONDecodeError:  # it is being written
+            notebook = {"cells": [{}]}
         if "ALL DONE" in json.dumps(notebook["cells"][-1].get("outputs", [])):
             return notebook
         page.wait_for_timeout(100)  # not sleep: the page's requests pass through this process

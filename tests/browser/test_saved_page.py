@@ -6,10 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from jaxlite_ipython.views import grad_graph
 from jaxlite_ipython.views.page import page as page_of
 
+import jaxlite
+from jaxlite.diagnose import call_log
 from tests.extension import view_programs as programs
 
 pytestmark = pytest.mark.browser
@@ -317,6 +320,40 @@ def test_tab_leaves_the_view(page: Any) -> None:
         if page.evaluate("document.activeElement.closest('.jxl') === null"):
             return
     raise AssertionError("the focus is caught in the view")
+
+
+def test_recompilation_explorer(
+    tmp_path: Path, open_page: Callable[..., Any], shot: Callable[..., None]
+) -> None:
+    step = jaxlite.jit(lambda x, lr: x * lr, static_argnames="lr")
+    with call_log.recording():
+        for lr in (0.1, 0.05):
+            for n in (64, 64, 57):
+                step(np.ones(n, np.float32), lr=lr)
+    page = open_page(jaxlite.why_recompiled(step).save(tmp_path / "r.html").as_uri())
+    verdict = page.locator(".jxl-verdict")
+    assert "Call 6 compiled again: x is f32[57]" in verdict.inner_text()
+    page.locator(".jxl").focus()
+    for key, expected in (
+        ("ArrowLeft", "Call 4"),
+        ("ArrowLeft", "Call 3"),
+        ("ArrowRight", "Call 4"),
+    ):
+        page.keyboard.press(key)
+        assert verdict.inner_text().splitlines()[1].startswith(expected)
+    assert page.locator(".jxl-rows mark").all_inner_texts() == ["0.05", "0.1"]
+    assert page.locator(".jxl-save").count() == len(jaxlite.why_recompiled(step).fixes)
+    fix = page.locator(".jxl-diff").first
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    fix.get_by_role("button", name="Copy").click()
+    fix.get_by_role("button", name="Copied").wait_for()
+    added = [line[2:] for line in fix.locator(".jxl-add").all_inner_texts()]
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert [line.strip() for line in copied.splitlines()] == [line.strip() for line in added]
+    assert page.locator(".jxl-table").first.locator("tr").count() == 5
+    page.set_viewport_size({"width": 420, "height": 900})
+    shot(page, "recompiles-420px", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
 
 
 def test_tall_pictures_scroll_and_keep_their_details_in_sight(

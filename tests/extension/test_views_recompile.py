@@ -68,3 +68,49 @@ def test_number_of_a_cell(notebook: Any) -> None:
     assert notebook["v"].verdict.startswith("Trace 2 compiled again: x is f32[3]")
     with pytest.raises(ValueError, match="cell 99 has neither defined nor called"):
         jax.why_recompiled(99)
+
+
+def test_panel_has_what_can_be_copied_and_the_text_has_it_too() -> None:
+    view = view_of_changing_shapes_and_statics()
+    data, text = view.data(), view.text()
+    fixes = [f for f in data["panel"] if f["title"] == "fix"]
+    assert [f["big"] for f in fixes] == [f"{k} {f.title}" for k, f in enumerate(view.fixes, 1)]
+    assert all(("+" in f["code"][-1]) == bool(f["copy"]) for f in fixes if "code" in f)
+    cache, sites = data["tables"]
+    assert [row[0] for row in cache["rows"]] == ["#1", "#2", "#3", "#4"]
+    assert [row[1:3] for row in sites["rows"]] == [("6", "4")]
+    assert all(str(cell) in text for row in sites["rows"] for cell in row)
+    assert list(problems(data, view.svg(), view.prefix)) == []
+
+
+def test_keep_it_fixed_names_a_guard_that_holds_after_the_fix() -> None:
+    def double(x: Any, lr: Any) -> Any:
+        return x * lr
+
+    step = jax.jit(double, static_argnames="lr")
+    for lr in (0.1, 0.2, 0.3):
+        step(np.ones(3), lr=lr)
+    view = jax.why_recompiled(step)
+    assert "with jaxlite.no_recompile(double):" in view.text()
+    assert "@jaxlite.jit(max_traces=1)" in view.text()
+    assert "Keep it fixed" in view.svg()
+    fixed = jax.jit(double, max_traces=1)
+    for lr in (0.1, 0.2, 0.3):
+        fixed(np.ones(3), lr=lr)
+
+
+def test_live_view_takes_in_later_calls() -> None:
+    f = jax.jit(lambda x: x)
+    f(np.ones(2))
+    view = jax.why_recompiled(f)
+    view.act("l")
+    assert view.is_live
+    assert view.data()["actions"] == [{"key": "l", "title": "Live", "on": True}]
+    assert not view.refresh()
+    before = view.svg()
+    f(np.ones(3))
+    assert view.refresh()
+    assert [e.letters for e in view.entries] == ["1", "S"]
+    assert view.svg() != before
+    view.act("l")
+    assert not view.is_live

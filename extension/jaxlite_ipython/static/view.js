@@ -185,7 +185,7 @@ class Pane {
 
   tables() {
     return (this.data.tables || []).map((t) =>
-      h("details.jxl-table", {}, h("summary", {}, t.title),
+      h("details.jxl-table", { open: t.open }, h("summary", {}, t.title),
         h("table", {}, h("thead", {}, h("tr", {}, (t.head || []).map((c) => h("th", {}, `${c}`)))),
           h("tbody", {}, t.rows.map((r) => h("tr", {}, r.map((c) => h("td", {}, `${c ?? ""}`))))))));
   }
@@ -440,7 +440,12 @@ class Pane {
   showStrip() {
     const pins = [...this.pins].filter((id) => id !== this.selected);
     const isOpen = this.isOpen && this.selected !== null;
+    const { panel } = this.data;
     const rows = isOpen ? [this.fields(this.selected)] : [];
+    if (panel) {
+      const beside = h("div.jxl-fields", { role: "group", "aria-label": "fixes" }, panel.map((f) => this.field(f)));
+      rows.splice(0, 1, h("div.jxl-report", {}, rows, beside));
+    }
     const source = this.source(isOpen ? this.selected : null);
     const isSplit = this.main.classList.contains("jxl-split");
     if (isSplit) this.side.replaceChildren(...(source ? [source] : []));
@@ -461,12 +466,16 @@ class Pane {
   field(f) {
     const bar = ([label, value, share]) =>
       h("div.jxl-bar", {}, h("span", {}, label), h("i", {}, h("u", { style: `width:${100 * share}%` })), h("code", {}, value));
-    return h("div.jxl-field", {},
-      h("div.jxl-lab", {}, f.title || "", f.copy ? this.app.copyButton(f.copy) : null),
+    const cell = (c) => (c.map ? c.map((p, k) => (k % 2 ? h("mark", {}, p) : p)) : c);
+    const line = (c) => h(`code.jxl-line${(f.tone === "diff" && { "+": ".jxl-add", "-": ".jxl-del" }[c[0]]) || ""}`, {}, c);
+    return h(`div.jxl-field${f.tone ? `.jxl-${f.tone}` : ""}`, {},
+      h("div.jxl-lab", {}, f.title || "", f.badge ? h("span.jxl-save", {}, f.badge) : null, f.copy ? this.app.copyButton(f.copy) : null,
+        f.cell ? h("button.jxl-btn", { type: "button", onclick: () => this.app.toCell(f.cell) }, `Cell ${f.cell}`) : null),
       f.big ? h("div.jxl-big", {}, f.big) : null,
       f.histogram ? h("div.jxl-hist", { "aria-hidden": "true" },
         f.histogram.map((v) => h("i", { style: `height:${Math.max(100 * v, 2)}%` }))) : null,
-      (f.code || []).map((c) => h("code.jxl-line", {}, c)),
+      f.rows ? h("table.jxl-rows", {}, f.rows.map((r, k) => h("tr", {}, r.map((c) => h(k ? "td" : "th", {}, cell(c)))))) : null,
+      (f.code || []).map(line),
       (f.bars || []).map(bar),
       (f.lines || []).filter(Boolean).map((l) => h("div.jxl-note", {}, l)),
       f.warn ? h("div.jxl-warn", {}, "◢ ", f.warn) : null);
@@ -553,6 +562,8 @@ class Pane {
 
   // What the key c copies: code if it is shown, else the details as text.
   copied() {
+    const fix = (this.data.panel || []).find((f) => f.copy);
+    if (fix) return fix.copy;
     const source = (this.data.sources || []).find((s) => s.node === this.selected);
     if (source && this.isOpen) return source.forms[Math.min(this.form, source.forms.length - 1)].lines.join("\n");
     if (this.selected === null) return this.view.text;
@@ -629,7 +640,7 @@ class App {
     const { filters = [], actions = [] } = view.data;
     const own = [
       ...filters.map((f) => button(f.title, f.key, () => this.filter(f), { "aria-pressed": `${this.pane.hidden.has(f.css)}`, "data-filter": f.css })),
-      ...(this.model.send ? actions.map((a) => button(a.title, a.key, () => this.act(a.key))) : []),
+      ...(this.model.send ? actions.map((a) => button(a.title, a.key, () => this.act(a.key), { "aria-pressed": a.on === undefined ? null : `${a.on}` })) : []),
     ];
     const head = h("div.jxl-head", {},
       h("b", {}, view.data.function || name), h("span.jxl-sum", {}, rest.join(": ")), h("span.jxl-grow"), this.tabs,
@@ -789,6 +800,17 @@ class App {
     document.activeElement.blur();
     if (cell?.tabIndex >= 0) cell.focus();
     else notebook?.focus();
+  }
+
+  // Go to the cell that ran with this number.
+  toCell(number) {
+    const prompts = [...document.querySelectorAll(".jp-InputPrompt")];
+    const cell = prompts.find((p) => p.textContent.includes(`[${number}]`))?.closest(".jp-Cell");
+    if (!cell) return this.say(`cell ${number} is not in this page`);
+    cell.scrollIntoView({ block: "center" });
+    document.activeElement.blur();
+    if (cell.tabIndex >= 0) cell.focus();
+    return this.say(`cell ${number}`);
   }
 
   toggleHelp() {

@@ -74,6 +74,13 @@ class View:
         """Go to a level with less detail; False if there is none."""
         return False
 
+    #: Whether the widget is to show again what ``refresh`` finds, while cells run.
+    is_live = False
+
+    def refresh(self) -> bool:
+        """Take in what has changed since the view was made; False if nothing has."""
+        return False
+
     def act(self, key: str) -> None:
         """Do what the widget's button ``key`` of ``data()["actions"]`` says."""
 

@@ -16,12 +16,14 @@ details    per node the fields of the strip that opens with Enter (``Field``). W
            widget shows label, type, line, what the node reads and what reads it.
 sources    per node the user's lines and forms of generated code; each generated line says from
            which of the user's lines it comes, so the stripe works both ways (``Source``).
-tables     ``title``, ``head``, ``rows``: shown below the picture.
+panel      fields that stay beside the strip, whatever is selected.
+tables     ``title``, ``head``, ``rows``: shown below the picture; ``open``: unfolded at first.
 selected   the id of the node that is open at first.
 filters    ``key``, ``title``, ``css``: a button (and key) that hides the nodes whose groups have
            this class, and their arrows.
 actions    ``key``, ``title``: a button (and key) that calls ``View.act(key)`` in Python and then
-           shows the view anew; left out where no kernel runs.
+           shows the view anew; left out where no kernel runs. ``on``: it is pressed. A view that
+           ``is_live`` is shown anew while cells run (``View.refresh``).
 =========  =========================================================================================
 
 In the picture, ``Canvas.open_part(kind, y, height)`` marks bands over the whole width that the
@@ -62,6 +64,14 @@ class Field(TypedDict, total=False):
     histogram: Sequence[float]
     #: What its Copy button copies.
     copy: str
+    #: A short word in a pill: what a fix saves.
+    badge: str
+    #: A table, its head first; a list as a cell is text of which every second part is boxed.
+    rows: Sequence[Sequence[str | Sequence[str]]]
+    #: ``diff`` (lines of code begin with + and -) or ``verdict``.
+    tone: str
+    #: The number of the cell that its button goes to.
+    cell: int
 
 
 class Form(TypedDict, total=False):

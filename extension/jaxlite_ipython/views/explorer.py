@@ -6,6 +6,8 @@ lives, so whoever opens the notebook later, or does not trust it, sees the pictu
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +21,8 @@ from jaxlite_ipython.views.page import script, styles
 
 __all__ = ["Explorer", "explore"]
 
+#: Seconds between two looks at a view that is live.
+_LIVE_S = 0.4
 _NOTE = "Interactive view of the picture above. Run the cell to use it."
 
 
@@ -42,8 +46,24 @@ class Explorer(anywidget.AnyWidget):
         if not isinstance(key, str) or place not in range(len(self._shown)):
             return
         view = self._shown[place]
+        was_live = view.is_live
         view.act(key)
-        self.views = [*self.views[:place], view.payload(), *self.views[place + 1 :]]
+        self._show(place)
+        if view.is_live and not was_live:
+            threading.Thread(target=self._follow, args=(place,), daemon=True).start()
+
+    def _show(self, place: int) -> None:
+        payload = self._shown[place].payload()
+        self.views = [*self.views[:place], payload, *self.views[place + 1 :]]
+
+    def _follow(self, place: int) -> None:
+        """Show a live view again and again, with a tenth of the time at most."""
+        view = self._shown[place]
+        while view.is_live and self.comm is not None:
+            start = time.perf_counter()
+            if view.refresh():
+                self._show(place)
+            time.sleep(max(_LIVE_S, 10 * (time.perf_counter() - start)))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Return the widget, and behind it the picture for places that show no widgets."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -33,6 +32,7 @@ from jaxlite_ipython.views.palette import (
     VERMILLION,
     VERMILLION_FILL,
 )
+from jaxlite_ipython.views.recompile_panel import changed_lines, differing_parts, keep_fixed
 from jaxlite_ipython.views.words import short, wrap
 
 __all__ = ["Figure", "draw_report"]
@@ -55,7 +55,6 @@ COLOURS = {
     "X": (INK, GREY_FILL),
 }
 _RULE = Pen(stroke=LINE)
-_PARTS = re.compile(r"\d+(?:\.\d+)?|\w+|\W")
 
 
 class Figure(NamedTuple):
@@ -73,13 +72,16 @@ def draw_report(report: Report, figures: Sequence[Figure], prefix: str) -> Canva
     if report.entries:
         _timeline(canvas, report, prefix, y)
         y += TIMELINE
+        # The widget has the rest as text that can be selected and copied.
+        canvas.open_part("report", y, 0)
         canvas.line((0, y), (WIDTH, y), _RULE)
         left = _verdict(canvas, report, y + 14)
         left = _arguments(canvas, report.entries[-1], left + 12)
         left = _cache(canvas, report, left + 16)
-        right = _fixes(canvas, report.fixes, y + 14)
+        right = _keep_fixed(canvas, report, _fixes(canvas, report.fixes, y + 14))
         bottom = max(left, right) + 10
         canvas.line((LEFT, y), (LEFT, bottom), _RULE)
+        canvas.close_group()
         y = bottom
     canvas.height = y + 8
     canvas.rect(0.5, 0.5, WIDTH - 1, canvas.height - 1, _RULE, 8)
@@ -154,11 +156,12 @@ def _timeline(canvas: Canvas, report: Report, prefix: str, y: float) -> None:
         canvas.open_group(f"{prefix}-t{bar.trace}", "jxl-op", f"call {k + 1}: {e.why}")
         stroke, fill = COLOURS[e.letters[0]]
         w = max(w, 5.0)
-        canvas.rect(x, bottom - tall, w, tall, Pen(fill=stroke))
         is_last = e is report.entries[-1]
         wide = 16.0 + 8 * len(e.letters)
         pen = Pen(fill=fill, stroke=INK if is_last else stroke, width=2.4 if is_last else 1.6)
+        # The mark first: the widget draws its ring around it.
         canvas.rect(x + w / 2 - wide / 2, bottom - tall - 25, wide, 22, pen, 11)
+        canvas.rect(x, bottom - tall, w, tall, Pen(fill=stroke))
         middle = (x + w / 2, bottom - tall - 10)
         canvas.text(middle, e.letters, 11, bold=True, fill=stroke, anchor="middle")
         if x - last_label > 26:
@@ -241,13 +244,8 @@ def _arguments(canvas: Canvas, e: Explanation, y: float) -> float:
 
 def _boxed(canvas: Canvas, x: float, y: float, text: str, other: str) -> None:
     """Write ``text`` with a box around each part in which it differs from ``other``."""
-    parts, others = _PARTS.findall(text), _PARTS.findall(other)
-    alike = len(parts) == len(others)
-    if not alike:
-        parts, others = [text], [other]
-    for part, old in zip(parts, others):
+    for part, differs in differing_parts(text, other):
         wide = text_width(part, 11.5, mono=True)
-        differs = part != old
         if differs:
             pen = Pen(fill=ORANGE_FILL, stroke=ORANGE)
             canvas.rect(x - 2, y + 4, wide + 4, ROW - 8, pen, 4)
@@ -312,7 +310,7 @@ def _fixes(canvas: Canvas, fixes: Sequence[Fix], y: float) -> float:
         canvas.text((x + 32, y + 14), "the most valuable first", 12, fill=DIM)
     y += 24
     for k, fix in enumerate(fixes[:MAX_FIXES], 1):
-        diff = [d for d in fix.diff.splitlines()[2:] if d[:1] in "+-"]
+        diff = changed_lines(fix)
         title = wrap(f"{k} {fix.title}", 52, 3)
         tall = 14 + 18 * len(title) + (10 + 17 * len(diff[:MAX_DIFF]) if diff else 0)
         pen = Pen(fill=PAPER, stroke=BLUE if k == 1 else LINE, width=1.8 if k == 1 else 1)
@@ -337,3 +335,17 @@ def _fixes(canvas: Canvas, fixes: Sequence[Fix], y: float) -> float:
         canvas.text((x, y + 12), f"and {len(fixes) - MAX_FIXES} more, see the text", 12, fill=DIM)
         y += 20
     return y
+
+
+def _keep_fixed(canvas: Canvas, report: Report, y: float) -> float:
+    """Draw the guards that raise instead of compiling; return where they end."""
+    code = keep_fixed(report)
+    if not code:
+        return y
+    x, wide = LEFT + MARGIN, WIDTH - LEFT - 2 * MARGIN
+    canvas.text((x, y + 16), "Keep it fixed", 13, bold=True)
+    canvas.text((x + 96, y + 16), "raises instead of compiling", 12, fill=DIM)
+    canvas.rect(x, y + 26, wide, 14 + 17 * len(code), Pen(fill=SOFT, stroke=LINE), 6)
+    for k, line in enumerate(code):
+        canvas.text((x + 12, y + 45 + 17 * k), short(line, 64), 11.5, mono=True)
+    return y + 44 + 17 * len(code)

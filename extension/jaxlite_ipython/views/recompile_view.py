@@ -6,23 +6,27 @@ fixes as diffs. ``recompile_picture`` draws it.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from IPython.core.getipython import get_ipython
 
 from jaxlite.diagnose.call_log import Call
 from jaxlite.diagnose.causes import Explanation
-from jaxlite.diagnose.difference import CAUSES
 from jaxlite.diagnose.fixes import Fix
 from jaxlite.diagnose.misses import all_sites
-from jaxlite.diagnose.why_recompiled import AllReports, Report, argument_rows, report_of
+from jaxlite.diagnose.why_recompiled import AllReports, Report, report_of
 from jaxlite.diagnose.why_recompiled import why_recompiled as engine_report
 from jaxlite_ipython import cell_files
 from jaxlite_ipython.report import milliseconds
 from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.canvas import Canvas
-from jaxlite_ipython.views.contract import Field
+from jaxlite_ipython.views.recompile_panel import (
+    call_sites,
+    compile_fields,
+    keep_fixed,
+    panel,
+    tables,
+)
 from jaxlite_ipython.views.recompile_picture import Figure, draw_report
 from jaxlite_ipython.views.words import columns, count
 
@@ -37,6 +41,7 @@ class RecompileView(View):
     def __init__(self, report: Report) -> None:
         super().__init__()
         self.report = report
+        self._seen: Any = None
 
     @property
     def title(self) -> str:
@@ -112,6 +117,7 @@ class RecompileView(View):
     def data(self) -> dict[str, Any]:
         """Return the facts; the compiles are the nodes of the widget."""
         r = self.report
+        calls = {c.trace: k for k, c in reversed([*enumerate(r.calls, 1)]) if not c.is_hit}
         return {
             "function": r.name,
             "file": r.file,
@@ -127,7 +133,12 @@ class RecompileView(View):
                 }
                 for e in r.entries
             ],
-            "details": {f"t{e.miss.number}": _fields(e) for e in r.entries},
+            "details": {
+                f"t{e.miss.number}": compile_fields(e, calls.get(e.miss.number)) for e in r.entries
+            },
+            "panel": panel(r),
+            "tables": tables(r),
+            "actions": [{"key": "l", "title": "Live", "on": self.is_live}] if r.entries else [],
             "selected": f"t{r.entries[-1].miss.number}" if r.entries else None,
             "calls": [{"ms": 1e3 * c.seconds, "trace": c.trace, "hit": c.is_hit} for c in r.calls],
             "fixes": [
@@ -147,8 +158,19 @@ class RecompileView(View):
         if not self.report.entries:
             return self.report.text()
         lines = [" \N{MIDDLE DOT} ".join(part for part in f if part) for f in self.figures]
-        timeline = self._timeline()
-        return "\n".join([self.report.text(), "Figures", *(f"  {x}" for x in lines), *timeline])
+        keep = keep_fixed(self.report)
+        guards = ["Keep it fixed (raises instead of compiling)", *(f"  {x}" for x in keep)]
+        parts = [self.report.text(), *(guards if keep else ())]
+        parts += ["Figures", *(f"  {x}" for x in lines), *self._timeline()]
+        return "\n".join([*parts, *self._sites()])
+
+    def _sites(self) -> list[str]:
+        """Return the lines that called."""
+        rows = [site.row for site in call_sites(self.report)]
+        if not rows:
+            return []
+        head = ("called from", "calls", "compiles", "time", "line")
+        return ["Call sites", *columns([head, *rows]).splitlines()]
 
     def _timeline(self) -> list[str]:
         """Return the calls that compiled, and how long the others took."""
@@ -169,31 +191,26 @@ class RecompileView(View):
             lines.append(f"  {count(len(hits), other)} reused a trace, {span} each")
         return lines
 
+    # --- following a running loop ---
+
+    def act(self, key: str) -> None:
+        """Follow the function (``l``), or stop."""
+        if key == "l":
+            self.is_live = not self.is_live
+            self.refresh()
+
+    def refresh(self) -> bool:
+        """Take in what has happened since; False if nothing has."""
+        site = self.report.entries[0].miss.site
+        seen = site.n_misses, len(site.calls), site.calls[-1] if site.calls else None
+        if seen == self._seen:
+            return False
+        self._seen, self.report = seen, report_of(site)
+        self._canvas, self._has_png = None, False
+        return True
+
     def _draw(self) -> Canvas:
         return draw_report(self.report, self.figures, self.prefix)
-
-
-def _fields(e: Explanation) -> list[Field]:
-    """Return the strip of one compile: verdict, what differs, second nearest."""
-    m = e.miss
-    cost = f"trace {milliseconds(m.trace_s)}, compile {milliseconds(m.compile_s)}; {m.hits_text}"
-    verdict: Field = {
-        "title": ", ".join(CAUSES[letter] for letter in e.letters),
-        "big": f"trace {m.number}",
-        "lines": [e.why, cost, f"called from {m.caller}" if m.caller else ""],
-    }
-    if e.nearest is None:
-        return [verdict]
-    rows = [
-        re.sub(r"\s+", " ", f"{name}: {new}, was {old} ({why})")
-        for name, new, old, why in argument_rows(e)
-        if why != "same"
-    ]
-    found: list[Field] = [verdict, {"title": f"against trace {e.nearest.number}", "code": rows}]
-    if e.second is not None:
-        why = "; ".join(map(str, e.second_causes))
-        found.append({"title": f"next nearest: trace {e.second.number}", "lines": [why]})
-    return found
 
 
 def why_recompiled(f: Any = None) -> Any:
