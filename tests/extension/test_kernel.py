@@ -74,7 +74,10 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     found = Kernel(manager)
     found.run(
         "%load_ext jaxlite\n%colors nocolor\nimport jaxlite as jax, jaxlite.numpy as jnp\n"
-        "from jaxlite import lax\nx = jnp.ones((8, 8))\ny = 'before'"
+        "from jaxlite import lax\nx = jnp.ones((8, 8))\ny = 'before'\n"
+        "def step(i, c):\n    return jnp.sin(c) + i\n"
+        "run = jax.jit(lambda x, n: lax.fori_loop(0, n, step, x, progress='train'))\n"
+        "_ = run(x, 1)"
     )
     yield found
     found.client.stop_channels()
@@ -82,11 +85,6 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
 
 
 def test_compiled_loop_shows_one_line_that_changes(kernel: Kernel) -> None:
-    kernel.run(
-        "def step(i, c):\n    return jnp.sin(c) + i\n"
-        "run = jax.jit(lambda x, n: lax.fori_loop(0, n, step, x, progress='train'))\n"
-        "_ = run(x, 1)"
-    )
     outputs = kernel.run("_ = run(x, 3_000_000)")
     first, *others = outputs
     assert first["type"] == "display_data"
