@@ -81,7 +81,8 @@ def test_panel_has_what_can_be_copied_and_the_text_has_it_too() -> None:
         added = [line[2:] for line in f["code"] if line.startswith("+")]
         assert [line.strip() for line in f["copy"].splitlines()] == [x.strip() for x in added]
     cache, sites = data["tables"]
-    assert [row[0] for row in cache["rows"]] == ["#1", "#2", "#3", "#4"]
+    # The function may be gone by now, and its compilations with it.
+    assert [row[0].split()[0] for row in cache["rows"]] == ["#1", "#2", "#3", "#4"]
     assert [row[1:3] for row in sites["rows"]] == [("6", "4")]
     assert all(str(cell) in text for row in sites["rows"] for cell in row)
     assert list(problems(data, view.svg(), view.prefix)) == []
