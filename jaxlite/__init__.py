@@ -93,7 +93,7 @@ from jaxlite.settings import (
 from jaxlite.version import __version__
 
 if TYPE_CHECKING:
-    from jaxlite import experimental, flatten_util, nn, ops, random, test_util, typing
+    from jaxlite import experimental, flatten_util, image, nn, ops, random, test_util, typing
     from jaxlite.diagnose.guards import no_recompile, watch
     from jaxlite.diagnose.padding import bucket, pad_batch
     from jaxlite.diagnose.progress import progress
@@ -121,7 +121,10 @@ READING_ORDER = (
 )
 
 #: Submodules that are loaded when somebody first uses them, to keep the import short.
-_LATER = (*("experimental", "flatten_util", "nn", "ops", "random", "scipy", "test_util", "typing"),)
+_LATER = (
+    *("experimental", "flatten_util", "image", "nn", "ops", "random", "scipy", "test_util"),
+    "typing",
+)
 
 #: Names that live in the notebook extension: reached on first use, so that the engine never imports
 #: it.

@@ -1,13 +1,15 @@
 """``jaxlite.lax``: the operations under ``jaxlite.numpy``, with ``jax.lax``'s names and signatures.
 
 Files, in reading order: ``operands`` (what counts as an array), ``elementwise``, ``shapes``,
-``slicing``, ``reductions``, ``convolution``, ``windows``, ``linear_algebra``, ``linalg``,
-``fourier``, ``barriers``, ``parallel``. Control flow comes from ``api``.
+``slicing``, ``reductions``, ``convolution``, ``windows``, ``linear_algebra``, ``ragged``,
+``linalg``, ``fourier``, ``generators``, ``barriers``, ``platforms``, ``parallel``. Control flow comes from ``api``.
 
 Strict where NumPy is generous: dtypes must be equal, shapes too (a scalar, or an axis of length 1,
 may stand beside arrays), integers do not become floats. Each function completes its arguments as
 JAX does and binds one primitive; composites are few. Axes mostly count from the front.
 """
+
+from typing import Any
 
 from jaxlite.api.control_flow import cond, switch
 from jaxlite.api.loops import associative_scan, fori_loop, map, scan, while_loop
@@ -20,10 +22,16 @@ from jaxlite.lax.elementwise import *  # noqa: F403
 from jaxlite.lax.elementwise import __all__ as _elementwise
 from jaxlite.lax.fourier import *  # noqa: F403
 from jaxlite.lax.fourier import __all__ as _fourier
+from jaxlite.lax.generators import *  # noqa: F403
+from jaxlite.lax.generators import __all__ as _generators
 from jaxlite.lax.linear_algebra import *  # noqa: F403
 from jaxlite.lax.linear_algebra import __all__ as _linear_algebra
 from jaxlite.lax.parallel import *  # noqa: F403
 from jaxlite.lax.parallel import __all__ as _parallel
+from jaxlite.lax.platforms import *  # noqa: F403
+from jaxlite.lax.platforms import __all__ as _platforms
+from jaxlite.lax.ragged import *  # noqa: F403
+from jaxlite.lax.ragged import __all__ as _ragged
 from jaxlite.lax.reductions import *  # noqa: F403
 from jaxlite.lax.reductions import __all__ as _reductions
 from jaxlite.lax.shapes import *  # noqa: F403
@@ -32,6 +40,7 @@ from jaxlite.lax.slicing import *  # noqa: F403
 from jaxlite.lax.slicing import __all__ as _slicing
 from jaxlite.lax.windows import *  # noqa: F403
 from jaxlite.lax.windows import __all__ as _windows
+from jaxlite.not_planned import NOT_PLANNED as _NOT_PLANNED
 from jaxlite.primitives.indexing import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -43,8 +52,11 @@ __all__ = [
     *_convolution,
     *_elementwise,
     *_fourier,
+    *_generators,
     *_linear_algebra,
     *_parallel,
+    *_platforms,
+    *_ragged,
     *_reductions,
     *_shapes,
     *_slicing,
@@ -61,3 +73,10 @@ __all__ = [
     "switch",
     "while_loop",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Say why a name of ``jax.lax`` is missing."""
+    if name in _NOT_PLANNED:
+        raise AttributeError(f"jaxlite.lax.{name} is left out on purpose: {_NOT_PLANNED[name]}")
+    raise AttributeError(f"module 'jaxlite.lax' has no attribute {name!r}")

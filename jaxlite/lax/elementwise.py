@@ -6,6 +6,7 @@ integers do not become floats, and dtypes that differ are an error (``jnp`` prom
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import Any
 
@@ -55,10 +56,30 @@ def _unary(name: str, primitive: Primitive, text: str) -> Unary:
     return function
 
 
+class AccuracyMode(enum.Enum):
+    """How exactly an accelerator may compute; the results here are the most exact ones anyway."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance:
+    """Errors that an accelerator may make: absolute, relative, in units of the last place."""
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> None:
+        if atol < 0 or rtol < 0 or ulps < 0:
+            raise ValueError("Tolerances must be non-negative.")
+        self.atol, self.rtol, self.ulps = atol, rtol, ulps
+
+
 def _accurate(name: str, primitive: Primitive, text: str) -> Unary:
     """Like ``_unary``, with XLA's ``accuracy``, which changes nothing here."""
 
     def function(x: Any, *, accuracy: Any = None) -> Value:
+        if not (accuracy is None or isinstance(accuracy, (AccuracyMode, Tolerance))):
+            raise NotImplementedError(
+                f"Accuracy {accuracy} not supported\n  Fix: lax.AccuracyMode or lax.Tolerance."
+            )
         return primitive.bind(as_array(x, name))
 
     _document(function, name, text, "T[*s] -> T[*s]")
@@ -172,6 +193,11 @@ def igammac(a: Any, x: Any) -> Value:
 def igamma_grad_a(a: Any, x: Any) -> Value:
     """Return the derivative of igamma by a, elementwise: ``T[*s], T[*s] -> T[*s]``."""
     return special.igamma_grad_a_p.bind(*broadcast_operands("igamma_grad_a", a, x))
+
+
+def random_gamma_grad(a: Any, sample: Any) -> Value:
+    """Return the derivative of a sample of Gamma(a) by a: ``T[*s], T[*s] -> T[*s]``."""
+    return special.random_gamma_grad_p.bind(*broadcast_operands("random_gamma_grad", a, sample))
 
 
 def polygamma(m: Any, x: Any) -> Value:
@@ -296,13 +322,86 @@ def clamp(min: Any, x: Any, max: Any) -> Value:
 
 
 __all__ = [
-    "RoundingMethod", "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh",
-    "bessel_i0e", "bessel_i1e", "betainc", "bitwise_and", "bitwise_not", "bitwise_or",
-    "bitwise_xor", "cbrt", "ceil", "clamp", "clz", "complex", "conj", "cos", "cosh", "digamma",
-    "div", "eq", "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "floor", "ge", "gt", "igamma",
-    "igamma_grad_a", "igammac", "imag", "integer_pow", "is_finite", "le", "lgamma", "log", "log1p",
-    "logistic", "lt", "max", "min", "mul", "mulhi", "ne", "neg", "nextafter", "polygamma",
-    "population_count", "pow", "real", "reciprocal", "reduce_precision", "rem", "round", "rsqrt",
-    "select", "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign",
-    "sin", "sinh", "sqrt", "square", "sub", "tan", "tanh", "zeta",
+    "AccuracyMode",
+    "RoundingMethod",
+    "Tolerance",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bessel_i0e",
+    "bessel_i1e",
+    "betainc",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "cbrt",
+    "ceil",
+    "clamp",
+    "clz",
+    "complex",
+    "conj",
+    "cos",
+    "cosh",
+    "digamma",
+    "div",
+    "eq",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "ge",
+    "gt",
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
+    "imag",
+    "integer_pow",
+    "is_finite",
+    "le",
+    "lgamma",
+    "log",
+    "log1p",
+    "logistic",
+    "lt",
+    "max",
+    "min",
+    "mul",
+    "mulhi",
+    "ne",
+    "neg",
+    "nextafter",
+    "polygamma",
+    "population_count",
+    "pow",
+    "random_gamma_grad",
+    "real",
+    "reciprocal",
+    "reduce_precision",
+    "rem",
+    "round",
+    "rsqrt",
+    "select",
+    "select_n",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "sub",
+    "tan",
+    "tanh",
+    "zeta",
 ]  # fmt: skip

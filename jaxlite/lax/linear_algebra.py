@@ -13,10 +13,14 @@ from jaxlite.primitives import arithmetic
 from jaxlite.primitives import dot as products
 from jaxlite.primitives import sort as sorting
 from jaxlite.primitives.dot import Precision
+from jaxlite.primitives.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 
 __all__ = [
+    "DotAlgorithm",
+    "DotAlgorithmPreset",
     "DotDimensionNumbers",
     "Precision",
+    "PrecisionLike",
     "approx_max_k",
     "approx_min_k",
     "batch_matmul",
@@ -28,6 +32,16 @@ __all__ = [
 ]
 
 DotDimensionNumbers = products.DotDimensionNumbers
+#: What ``precision`` may be, for annotations.
+PrecisionLike = (
+    None
+    | str
+    | Precision
+    | tuple[str, str]
+    | tuple[Precision, Precision]
+    | DotAlgorithm
+    | DotAlgorithmPreset
+)
 
 
 def dot_general(

@@ -19,6 +19,7 @@ from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import ArrayModule, Dims, Primitive, TangentMaps, is_linear
 from jaxlite.language.trace import get_aval
 from jaxlite.primitives.convert import cast_array
+from jaxlite.primitives.dot_algorithms import check_algorithm
 from jaxlite.primitives.families import ANY, accepts_text, is_accepted, ops, provide, quiet
 from jaxlite.primitives.shape import transpose
 
@@ -60,11 +61,12 @@ _PRECISIONS: dict[Any, Precision] = {
 }
 
 
-def canonical_precision(precision: Any) -> tuple[Precision, Precision] | None:
-    """Return the precisions of both operands that ``precision`` names, or None.
+def canonical_precision(precision: Any) -> Any:
+    """Return the precisions of both operands that ``precision`` names, an algorithm, or None.
 
     Raises:
-        ValueError: it is neither None, a ``Precision``, one of its names, nor a pair of these.
+        ValueError: it is neither None, a ``Precision``, one of its names, a pair of these, nor an
+            algorithm for the CPU.
 
     Example:
         >>> canonical_precision("high")
@@ -72,6 +74,9 @@ def canonical_precision(precision: Any) -> tuple[Precision, Precision] | None:
     """
     if precision is None:
         return None
+    algorithm = check_algorithm(precision)
+    if algorithm is not None:
+        return algorithm
     pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
     try:
         lhs, rhs = (Precision(p) for p in pair)
@@ -79,7 +84,8 @@ def canonical_precision(precision: Any) -> tuple[Precision, Precision] | None:
         raise ValueError(
             "Precision argument must be one of:\n- None,\n"
             f"- a string in {list(_PRECISIONS)},\n"
-            "- a lax.Precision value, or\n- a tuple of two lax.Precision values or strings;\n"
+            "- a lax.Precision value,\n- a tuple of two lax.Precision values or strings,\n"
+            "- a lax.DotAlgorithmPreset, its name, or a lax.DotAlgorithm;\n"
             f"but got {precision}."
         ) from None
     return lhs, rhs
