@@ -194,6 +194,7 @@ __all__ = [
     "float0",
     "grad",
     "hessian",
+    "image",
     "install_as_jax",
     "jacfwd",
     "jacobian",

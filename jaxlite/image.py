@@ -114,9 +114,7 @@ def _weights(
     pixels = jnp.arange(n_in, dtype=dtype)[:, None]
     if method is ResizeMethod.AREA:
         low, high = at - 0.5 * inverse, at + 0.5 * inverse
-        weights = jnp.maximum(
-            0, jnp.minimum(high, pixels + 0.5) - jnp.maximum(low, pixels - 0.5)
-        )
+        weights = jnp.maximum(0, jnp.minimum(high, pixels + 0.5) - jnp.maximum(low, pixels - 0.5))
     elif method is ResizeMethod.CUBIC_PYTORCH and not smooth:
         return _repeated_edges(n_in, at, _KERNELS[method])
     else:
@@ -219,7 +217,8 @@ def _resample(
 ) -> Value:
     for i, dim in enumerate(dims):
         dim = axis_of(operator.index(dim), image.ndim)
-        weights = _weights(image.shape[dim], shape[dim], scale[i], translation[i], method, antialias)
+        sizes = image.shape[dim], shape[dim]
+        weights = _weights(*sizes, scale[i], translation[i], method, antialias)
         out = jnp.tensordot(image, weights.astype(image.dtype), ((dim,), (0,)), precision=precision)
         image = jnp.moveaxis(out, -1, dim)
     return image

@@ -5,6 +5,7 @@ __all__ = ["NOT_PLANNED"]
 _HOSTS = "jaxlite runs in one process on one machine"
 _SHARDING = "jaxlite computes on one device at a time; there is no sharding"
 _XLA = "jaxlite has a compiler of its own and no XLA inside"
+_CUDNN = "JAX has it for cuDNN only; jaxlite.lax.scaled_dot multiplies scaled blocks anywhere"
 _REFS = "jaxlite's arrays are immutable; there are no mutable references"
 
 #: Names of ``jax`` (also of its submodules) and why ``jaxlite`` has none of that name.
@@ -55,6 +56,9 @@ NOT_PLANNED: dict[str, str] = {
             "monitoring",
         ),
         _XLA,
+    ),
+    **dict.fromkeys(
+        ("get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"), _CUDNN
     ),
     **dict.fromkeys(("Ref", "empty_ref", "free_ref", "freeze", "new_ref", "ref"), _REFS),
 }

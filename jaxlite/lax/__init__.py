@@ -2,7 +2,8 @@
 
 Files, in reading order: ``operands`` (what counts as an array), ``elementwise``, ``shapes``,
 ``slicing``, ``reductions``, ``convolution``, ``windows``, ``linear_algebra``, ``ragged``,
-``linalg``, ``fourier``, ``generators``, ``barriers``, ``platforms``, ``parallel``. Control flow comes from ``api``.
+``linalg``, ``fourier``, ``generators``, ``barriers``, ``platforms``, ``parallel``. Control flow
+comes from ``api``.
 
 Strict where NumPy is generous: dtypes must be equal, shapes too (a scalar, or an axis of length 1,
 may stand beside arrays), integers do not become floats. Each function completes its arguments as

@@ -101,7 +101,7 @@ def _threefry(words: Value, bits: int, shape: tuple[int, ...]) -> tuple[Value, V
     at = shapes.reshape(shapes.iota(_U32, n_blocks), blocks)
     counter = _advance(low, high, at)
     keys = [shapes.broadcast_in_dim(k, blocks, ()) for k in (k0, k1)]
-    first, second = threefry2x32(*keys, *counter)
+    first, second = threefry2x32(keys[0], keys[1], *counter)
     used = n_blocks
     if bits < 64 and size and even is None:
         # JAX halves the longest axis, and counts what that leaves over.
@@ -154,8 +154,7 @@ def rng_uniform(a: Any, b: Any, shape: Any) -> Value:
         raise ValueError(f"Arguments to rng_uniform must have identical dtypes, got {names}.")
     if low.ndim or high.ndim:
         raise ValueError(
-            "Arguments to rng_uniform must be scalars; got shapes "
-            f"{low.shape} and {high.shape}."
+            f"Arguments to rng_uniform must be scalars; got shapes {low.shape} and {high.shape}."
         )
     sizes = canonical_shape(shape)
     dtype = low.dtype

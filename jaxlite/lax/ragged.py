@@ -24,7 +24,7 @@ __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general", "sca
 
 @dataclass(frozen=True, init=False)
 class RaggedDotDimensionNumbers:
-    """Axes of a ragged product: those of ``dot_general``, the ragged one of lhs, the groups of rhs."""
+    """Axes of a ragged product: of ``dot_general``, the ragged one of lhs, the groups of rhs."""
 
     dot_dimension_numbers: tuple[tuple[tuple[int, ...], ...], ...]
     lhs_ragged_dimensions: tuple[int, ...]
@@ -162,12 +162,9 @@ def _lay_out(x: Value, sizes: Value, outer: Sequence[int], axis: int) -> Value:
     return elementwise.select(inside, repeated, shapes.full_like(repeated, 0))
 
 
-def _check(x: Value, y: Value, sizes: Value, numbers: RaggedDotDimensionNumbers) -> int:
-    """Return the ragged axis; raise in JAX's words if the axes do not fit."""
+def _ragged_axis(x: Value, y: Value, numbers: RaggedDotDimensionNumbers) -> int:
+    """Return the ragged axis; raise if it or an axis of groups does not exist."""
     name = "ragged_dot_general"
-    if not dtypes.issubdtype(sizes.dtype, np.integer):
-        raise TypeError(f"{name} requires that group_sizes.dtype is subtype of np.integer.")
-    (lhs_sum, rhs_sum), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     if len(numbers.lhs_ragged_dimensions) != 1:
         raise TypeError(f"{name} expects exactly one lhs ragged dimension.")
     (axis,) = numbers.lhs_ragged_dimensions
@@ -181,6 +178,16 @@ def _check(x: Value, y: Value, sizes: Value, numbers: RaggedDotDimensionNumbers)
                     f"{name} requires {what} dimension numbers to be nonnegative and less than the "
                     f"number of axes of the {label} value, got {d} for {label} of rank {rank}."
                 )
+    return axis
+
+
+def _check(x: Value, y: Value, sizes: Value, numbers: RaggedDotDimensionNumbers) -> int:
+    """Return the ragged axis; raise in JAX's words if the axes do not fit."""
+    name = "ragged_dot_general"
+    if not dtypes.issubdtype(sizes.dtype, np.integer):
+        raise TypeError(f"{name} requires that group_sizes.dtype is subtype of np.integer.")
+    (lhs_sum, _), (lhs_batch, _) = numbers.dot_dimension_numbers
+    axis = _ragged_axis(x, y, numbers)
     if not sizes.ndim:
         raise TypeError("expected rank of group_sizes to be >=1.")
     summed_or_batch = axis in (*lhs_sum, *lhs_batch)
@@ -201,6 +208,14 @@ def _check(x: Value, y: Value, sizes: Value, numbers: RaggedDotDimensionNumbers)
         raise TypeError(f"expected group_sizes to have shape {wanted}, got {sizes.shape}.")
     if summed_or_batch:
         return axis
+    _check_groups(y, sizes, numbers)
+    return axis
+
+
+def _check_groups(y: Value, sizes: Value, numbers: RaggedDotDimensionNumbers) -> None:
+    """Raise unless rhs has one part for each group."""
+    name = "ragged_dot_general"
+    (_, rhs_sum), (_, rhs_batch) = numbers.dot_dimension_numbers
     if len(numbers.rhs_group_dimensions) != 1:
         raise TypeError(
             f"{name} requires exactly one rhs group dimension when lhs ragged dimension is "
@@ -216,7 +231,6 @@ def _check(x: Value, y: Value, sizes: Value, numbers: RaggedDotDimensionNumbers)
         raise TypeError(
             f"expected rhs group dimension size to be {sizes.shape[-1]}, got {y.shape[group_axis]}."
         )
-    return axis
 
 
 # --- scaled blocks ---
@@ -263,13 +277,14 @@ def scaled_dot(
     if dimension_numbers is None:
         batch = tuple(range(x.ndim - 2))
         dimension_numbers = (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch))
-    dtype = dtypes.as_dtype("bfloat16" if preferred_element_type is None else preferred_element_type)
+    wanted = "bfloat16" if preferred_element_type is None else preferred_element_type
+    dtype = dtypes.as_dtype(wanted)
     wide = np.dtype(np.float32) if dtypes.kind_of(dtype) == "f" else dtype
-    operands = [
+    left, right = [
         _scaled(shapes.convert_element_type(a, wide), s, axes, label)
         for a, s, axes, label in zip((x, y), scales, dimension_numbers[0], ("LHS", "RHS"))
     ]
-    return shapes.convert_element_type(dot_general(*operands, dimension_numbers), dtype)
+    return shapes.convert_element_type(dot_general(left, right, dimension_numbers), dtype)
 
 
 def _scaled(x: Value, scale: Value | None, summed: Sequence[int], label: str) -> Value:

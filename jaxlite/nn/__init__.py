@@ -6,12 +6,15 @@ the derivative is written down only where the composition would have another one
 (``relu``) or lose accuracy.
 """
 
+from typing import Any
+
 from jaxlite.nn import initializers
 from jaxlite.nn.activations import *  # noqa: F403
 from jaxlite.nn.activations import __all__ as _activations
 from jaxlite.nn.attention import dot_product_attention
 from jaxlite.nn.one_hot import one_hot
 from jaxlite.nn.softmax import log_softmax, logmeanexp, logsumexp, softmax, standardize
+from jaxlite.not_planned import NOT_PLANNED as _NOT_PLANNED
 
 __all__ = [
     *_activations,
@@ -24,3 +27,10 @@ __all__ = [
     "softmax",
     "standardize",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Say why a name of ``jax.nn`` is missing."""
+    if name in _NOT_PLANNED:
+        raise AttributeError(f"jaxlite.nn.{name} is left out on purpose: {_NOT_PLANNED[name]}")
+    raise AttributeError(f"module 'jaxlite.nn' has no attribute {name!r}")

@@ -47,9 +47,7 @@ def _encrypt(xp: ArrayModule, key: Sequence[Any], counter: Sequence[Any]) -> lis
     c, (k0, k1) = [xp.asarray(w, dtype=_U32) for w in counter], key
     low, half = _U64.type(0xFFFFFFFF), _U64.type(32)
     for _ in range(_ROUNDS):
-        p, q = (
-            x.astype(_U64) * _U64.type(m) for x, m in zip(c[::2], _MULTIPLIERS, strict=True)
-        )
+        p, q = (x.astype(_U64) * _U64.type(m) for x, m in zip(c[::2], _MULTIPLIERS, strict=True))
         c = [
             (q >> half).astype(_U32) ^ c[1] ^ k0,
             (q & low).astype(_U32),
@@ -66,8 +64,10 @@ def philox_bits(xp: ArrayModule, state: Any, bit_width: int, size: int) -> Any:
     per_block = 2 if bit_width == 64 else 4
     blocks = -(-size // per_block)
     key = [state[i : i + 1] for i in (0, 1)]
-    whole, start = (low.astype(_U64) | (high.astype(_U64) << _U64.type(32)) for low, high in (
-        (state[0:1], state[1:2]), (state[2:3], state[3:4])))
+    whole, start = (
+        low.astype(_U64) | (high.astype(_U64) << _U64.type(32))
+        for low, high in ((state[0:1], state[1:2]), (state[2:3], state[3:4]))
+    )
     at = start + xp.arange(blocks, dtype=_U64)
     upper = whole + (at < start).astype(_U64)
     counter = [f(x) for x in (at, upper) for f in (_low, _high)]

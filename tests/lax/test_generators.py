@@ -96,7 +96,10 @@ def test_left_out_names_say_why() -> None:
     for name in ("create_token", "psend", "with_sharding_constraint"):
         with pytest.raises(AttributeError, match=f"lax.{name} is left out on purpose"):
             getattr(jaxlite.lax, name)
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        jaxlite.lax.nothing  # noqa: B018
+    with pytest.raises(AttributeError, match=r"nn.scaled_matmul is left out on purpose"):
+        jaxlite.nn.scaled_matmul  # noqa: B018
+    for module in (jaxlite.lax, jaxlite.nn):
+        with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+            module.nothing  # noqa: B018
     with pytest.raises(ValueError, match="Tolerances must be non-negative"):
         jaxlite.lax.Tolerance(-1)
