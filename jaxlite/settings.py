@@ -140,11 +140,14 @@ class Frame:
     debug_nans: bool = _option(False, traced=True)
     debug_infs: bool = _option(False, traced=True)
     numpy_rank_promotion: str = _option("allow", choices=("allow", "warn", "raise"), traced=True)
+    explicit_x64_dtypes: str = _option("warn", choices=("warn", "error", "allow"), traced=True)
     numpy_dtype_promotion: str = _option("standard", choices=("standard", "strict"), traced=True)
     default_matmul_precision: str | None = _option(
         None, choices=MATMUL_PRECISIONS, optional=True, traced=True
     )
-    default_prng_impl: str = _option("threefry2x32", choices=("threefry2x32",), traced=True)
+    default_prng_impl: str = _option(
+        "threefry2x32", choices=("threefry2x32", "rbg", "unsafe_rbg"), traced=True
+    )
     softmax_custom_jvp: bool = _option(False, traced=True)
     fuse: str = _option("auto", choices=("auto", "rows", "off"), traced=True)
     threefry_partitionable: bool = _option(True, traced=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
@@ -16,7 +15,8 @@ from jaxlite.not_planned import NOT_PLANNED
 __all__ = ["install_as_jax"]
 
 
-class _Loader(importlib.abc.Loader):
+# Neither class inherits from importlib.abc: that takes long to import.
+class _Loader:
     """Hands out a module that is loaded already, and leaves what it says of itself unchanged."""
 
     def __init__(self, module: ModuleType) -> None:
@@ -29,7 +29,7 @@ class _Loader(importlib.abc.Loader):
         module.__spec__ = self.spec
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Finds ``jax.a.b`` as ``jaxlite.a.b``."""
 
     def find_spec(
@@ -47,8 +47,8 @@ class _Finder(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: jaxlite has no {ours!r}", name=fullname
             )
-        module = importlib.import_module(ours)
-        return importlib.machinery.ModuleSpec(fullname, _Loader(module), is_package=True)
+        loader: Any = _Loader(importlib.import_module(ours))
+        return importlib.machinery.ModuleSpec(fullname, loader, is_package=True)
 
 
 _finder = _Finder()

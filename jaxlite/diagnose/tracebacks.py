@@ -7,8 +7,8 @@ printed, never while it travels: debuggers and tests see all of them.
 
 from __future__ import annotations
 
+import os
 import sys
-import sysconfig
 import types
 
 from jaxlite.language.source import is_user_file
@@ -16,7 +16,7 @@ from jaxlite.settings import config
 
 __all__ = ["install_hook", "strip"]
 
-_PYTHON = sysconfig.get_path("stdlib")
+_PYTHON = os.path.dirname(os.__file__)
 
 
 def strip(error: BaseException, hidden: tuple[str, ...] = ()) -> BaseException:

@@ -233,6 +233,19 @@ class ShapeDtypeStruct:
         put(self, "sharding", sharding)
         put(self, "weak_type", bool(weak_type))
 
+    @classmethod
+    def like(cls, x: Any) -> "ShapeDtypeStruct":
+        """Return the container for the shape, dtype and weak type of ``x``, an array or a number.
+
+        Example:
+            >>> ShapeDtypeStruct.like(3.0)
+            ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
+        """
+        dtype, weak = dtypes.dtype_and_weak(x, explicit=False)
+        shape = x.shape if hasattr(x, "shape") else ()
+        canonical = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
+        return cls(shape, canonical, weak_type=weak)
+
     @property
     def size(self) -> int:
         """Number of elements."""

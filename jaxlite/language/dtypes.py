@@ -22,6 +22,8 @@ from jaxlite.language.scalar_types import (
     FLOATS,
     INTS,
     KEY_FRY,
+    KEY_RBG,
+    KEY_UNSAFE_RBG,
     KINDS,
     PYTHON_SCALARS,
     SCALAR_OF_KIND,
@@ -55,6 +57,8 @@ from jaxlite.settings import config
 
 __all__ = [
     "KEY_FRY",
+    "KEY_RBG",
+    "KEY_UNSAFE_RBG",
     "PYTHON_SCALARS",
     "DType",
     "KeyDType",
@@ -316,7 +320,9 @@ def promote_all(*pairs: tuple[Any, bool]) -> tuple[Any, bool]:
         dt, weak = _join(pairs, config.frame.numpy_dtype_promotion)
         if len(_all_cache) >= 4096:  # long calls, such as concatenate of many arrays, each differ
             _all_cache.clear()
-        found = _all_cache[key] = canonicalize_dtype(dt, allow_extended_dtype=True), weak
+        wide = config.frame.explicit_x64_dtypes == "allow" and (dt, False) in pairs
+        dt = dt if wide else canonicalize_dtype(dt, allow_extended_dtype=True)
+        found = _all_cache[key] = dt, weak
     return found
 
 

@@ -1,8 +1,8 @@
 """Types of array elements. In: anything that names a dtype. Out: ``np.dtype``, its kind, its names.
 
-Every dtype in jaxlite is an ``np.dtype`` (NumPy's, or ml_dtypes' such as bfloat16), except
-``KEY_FRY``, the type of random keys, an instance of ``KeyDType``. ``np.dtype.kind`` is ``'V'`` for
-bfloat16, so code asks ``kind_of`` or ``issubdtype`` instead. How types combine: ``dtypes.py``.
+Every dtype in jaxlite is an ``np.dtype`` (NumPy's, or ml_dtypes' such as bfloat16), except the
+types of random keys such as ``KEY_FRY``, instances of ``KeyDType``. ``np.dtype.kind`` is ``'V'``
+for bfloat16, so code asks ``kind_of`` or ``issubdtype`` instead. How types combine: ``dtypes.py``.
 """
 
 import warnings
@@ -23,15 +23,20 @@ class prng_key(extended):
 
 
 class KeyDType:
-    """Dtype of random keys. A threefry key is two uint32 words, stored as one uint64 element."""
+    """Dtype of random keys: two or four uint32 words, kept as one element of 64 or 128 bits.
 
-    __slots__ = ("name", "storage")
+    Two words are a uint64, the first word in the high half. Four are the bytes of a complex128:
+    operations that move elements move them, and nothing calculates with them.
+    """
+
+    __slots__ = ("itemsize", "n_words", "name", "storage")
     type = prng_key
     kind: Final = "k"
-    itemsize: Final = 8
 
     _interned: "dict[str, KeyDType]" = {}  # noqa: RUF012
     name: str
+    n_words: int
+    itemsize: int
     storage: np.dtype[Any]
 
     def __new__(cls, name: str) -> "KeyDType":
@@ -39,9 +44,20 @@ class KeyDType:
         if found is None:
             found = super().__new__(cls)
             found.name = name
-            found.storage = np.dtype("uint64")
+            found.n_words = 2 if name == "key<fry>" else 4
+            found.itemsize = 4 * found.n_words
+            found.storage = np.dtype("uint64" if found.n_words == 2 else "complex128")
             found = cls._interned.setdefault(name, found)
         return found
+
+    @property
+    def tag(self) -> str:
+        """The name of the generator in the dtype's name: ``key<fry>`` has the tag ``fry``."""
+        return self.name[4:-1]
+
+    def element(self, word: int) -> Any:
+        """Return, as a scalar of the storage dtype, a key whose words are all ``word``."""
+        return np.full(self.n_words, word, np.uint32).view(self.storage)[0]
 
     def __reduce__(self) -> "tuple[Any, ...]":
         return KeyDType, (self.name,)
@@ -51,6 +67,8 @@ class KeyDType:
 
 
 KEY_FRY: Final = KeyDType("key<fry>")
+KEY_RBG: Final = KeyDType("key<rbg>")
+KEY_UNSAFE_RBG: Final = KeyDType("key<urbg>")
 
 DType: TypeAlias = np.dtype[Any] | KeyDType
 
@@ -82,7 +100,7 @@ KINDS: Final[dict[Any, str]] = {
     **dict.fromkeys((*FLOATS, *SMALL_FLOATS), "f"),
     **dict.fromkeys(COMPLEXES, "c"),
     float0: "0",
-    KEY_FRY: "k",
+    **dict.fromkeys((KEY_FRY, KEY_RBG, KEY_UNSAFE_RBG), "k"),
 }
 _NARROWED: Final = {
     np.dtype("int64"): np.dtype("int32"),
@@ -118,7 +136,7 @@ def kind_of(dt: DType) -> str:
 
 
 def storage_dtype(dt: DType) -> np.dtype[Any]:
-    """Return the dtype of the buffer that holds elements of ``dt``: itself, but uint64 for keys."""
+    """Return the dtype of the buffer that holds elements of ``dt``: a number's for keys."""
     return dt.storage if isinstance(dt, KeyDType) else dt
 
 
@@ -211,9 +229,15 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 def requested_dtype(dtype: Any, where: str) -> Any:
     """Return the canonical form of a dtype that the user wrote; UserWarning if it is narrower.
 
+    The setting ``explicit_x64_dtypes`` makes the warning an error, or leaves the dtype wide.
+
     Args:
         dtype: what the user wrote. Python's ``int``, ``float`` and ``complex`` never warn.
         where: the function it was written in, for the message.
+
+    Raises:
+        TypeError: values of that dtype cannot be in an array.
+        ValueError: it would be narrowed, and ``explicit_x64_dtypes`` is "error".
     """
     if isinstance(dtype, KeyDType):
         return dtype
@@ -226,6 +250,15 @@ def requested_dtype(dtype: Any, where: str) -> Any:
         return dt
     narrow = _NARROWED[dt]
     if not isinstance(dtype, type) or dtype not in PYTHON_SCALARS:
+        mode = config.frame.explicit_x64_dtypes
+        if mode == "allow":
+            return dt
+        if mode == "error":
+            raise ValueError(
+                f"Explicitly requested dtype {dt.name} requested in {where} is not available. To "
+                "enable more dtypes, set the jax_enable_x64 or allow_explicit_x64_dtypes "
+                "configuration options."
+            )
         warnings.warn(
             f"Explicitly requested dtype {dt.name} requested in {where} is not available, and "
             f"will be truncated to dtype {narrow.name}. To enable more dtypes, set the "

@@ -34,6 +34,7 @@ from jaxlite.primitives import (
 from jaxlite.primitives import (
     trigonometric as trig,
 )
+from jaxlite.primitives.random_bits import compare_keys
 from jaxlite.primitives.rounding import RoundingMethod
 
 Unary = Callable[..., Value]
@@ -98,6 +99,16 @@ def _nary(name: str, primitive: Primitive, text: str, n: int = 2) -> Binary:
             return primitive.bind(*broadcast_operands(name, a, b, x))
 
     _document(function, name, text, ", ".join(["T[*s]"] * n) + " -> T[*s]")
+    return function
+
+
+def _equality(name: str, primitive: Primitive, text: str) -> Binary:
+    def function(x: Any, y: Any) -> Value:
+        x, y = broadcast_operands(name, x, y)
+        is_key = x.dtype == y.dtype and isinstance(x.dtype, dtypes.KeyDType)
+        return compare_keys(primitive, x, y) if is_key else primitive.bind(x, y)
+
+    _document(function, name, text, "T[*s], T[*s] -> bool[*s]")
     return function
 
 
@@ -171,8 +182,8 @@ shift_right_arithmetic = _nary(
 shift_right_logical = _nary(
     "shift_right_logical", bitwise.shift_right_logical_p, "x >> y, filled with zeros"
 )
-eq = _nary("eq", comparison.eq_p, "x == y")
-ne = _nary("ne", comparison.ne_p, "x != y")
+eq = _equality("eq", comparison.eq_p, "x == y")
+ne = _equality("ne", comparison.ne_p, "x != y")
 lt = _nary("lt", comparison.lt_p, "x < y")
 le = _nary("le", comparison.le_p, "x <= y")
 gt = _nary("gt", comparison.gt_p, "x > y")

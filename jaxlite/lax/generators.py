@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from typing import Any
 
@@ -15,7 +16,7 @@ from jaxlite.api.callbacks import io_callback
 from jaxlite.language import dtypes
 from jaxlite.language.array import Value
 from jaxlite.language.avals import ShapedArray, canonical_shape
-from jaxlite.lax import elementwise, shapes
+from jaxlite.lax import elementwise, shapes, slicing
 from jaxlite.lax.operands import as_array
 from jaxlite.primitives import philox
 from jaxlite.primitives.convert import convert_element_type
@@ -87,36 +88,31 @@ def rng_bit_generator(
 
 
 def _threefry(words: Value, bits: int, shape: tuple[int, ...]) -> tuple[Value, Value]:
-    """Return the next state and bits; the two words of a block are neighbours along an axis."""
-    size = math.prod(shape)
-    even = next((d for d, n in enumerate(shape) if n and n % 2 == 0), None)
-    if bits == 64:
+    """Return the next state and the bits."""
+    # The two words of a block are neighbours along an even axis, else along the longest one.
+    axis = next((d for d, n in enumerate(shape) if n and n % 2 == 0), None)
+    if axis is None and shape:
+        axis = shape.index(max(shape))
+    if bits == 64 or axis is None:
         blocks: tuple[int, ...] = shape
-    elif even is None:
-        blocks = (-(-size // 2),)
     else:
-        blocks = tuple(n // 2 if d == even else n for d, n in enumerate(shape))
+        blocks = tuple(-(-n // 2) if d == axis else n for d, n in enumerate(shape))
     n_blocks = math.prod(blocks)
     k0, k1, low, high = (words[i] for i in range(4))
     at = shapes.reshape(shapes.iota(_U32, n_blocks), blocks)
     counter = _advance(low, high, at)
     keys = [shapes.broadcast_in_dim(k, blocks, ()) for k in (k0, k1)]
     first, second = threefry2x32(keys[0], keys[1], *counter)
-    used = n_blocks
-    if bits < 64 and size and even is None:
-        # JAX halves the longest axis, and counts what that leaves over.
-        used = size // max(shape, default=1) * -(-max(shape, default=1) // 2)
-    next_low, next_high = _advance(low, high, shapes.full((), used, _U32))
+    next_low, next_high = _advance(low, high, shapes.full((), n_blocks, _U32))
     state = shapes.stack([k0, k1, next_low, next_high])
     if bits == 64:
         pair = shapes.stack([first, second], len(blocks))
         return state, shapes.bitcast_convert_type(pair, np.uint64)
-    axis = 0 if even is None else even
-    pair = shapes.stack([first, second], axis + 1)
-    if even is not None:
-        out = shapes.reshape(pair, shape)
-    else:
-        out = shapes.reshape(shapes.reshape(pair, (2 * n_blocks,))[:size], shape)
+    out = first
+    if axis is not None:
+        doubled = tuple(2 * n if d == axis else n for d, n in enumerate(blocks))
+        out = shapes.reshape(shapes.stack([first, second], axis + 1), doubled)
+        out = slicing.slice_in_dim(out, 0, shape[axis], axis=axis)
     return state, convert_element_type(out, np.dtype(f"uint{bits}"))
 
 
@@ -128,7 +124,10 @@ def _advance(low: Value, high: Value, by: Value) -> tuple[Value, Value]:
     return total, elementwise.add(high, carry)
 
 
-_GENERATOR = np.random.default_rng(0)
+@functools.cache
+def _hidden_generator() -> np.random.Generator:
+    # Made on first use: NumPy's generators take a while to import.
+    return np.random.default_rng(0)
 
 
 def rng_uniform(a: Any, b: Any, shape: Any) -> Value:
@@ -162,8 +161,8 @@ def rng_uniform(a: Any, b: Any, shape: Any) -> Value:
     def draw(low: Any, high: Any) -> Any:
         low, high = np.asarray(low), np.asarray(high)
         if dtypes.kind_of(dtype) == "f":
-            wide = float(low) + _GENERATOR.random(sizes) * (float(high) - float(low))
+            wide = float(low) + _hidden_generator().random(sizes) * (float(high) - float(low))
             return wide.astype(dtype)
-        return _GENERATOR.integers(int(low), int(high), size=sizes).astype(dtype)
+        return _hidden_generator().integers(int(low), int(high), size=sizes).astype(dtype)
 
     return io_callback(draw, ShapedArray(sizes, dtype), low, high)

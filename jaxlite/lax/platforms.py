@@ -105,7 +105,7 @@ def stage(x: Any, /) -> Value:
 
     Example:
         >>> stage(3)
-        Array(3, dtype=int32)
+        Array(3, dtype=int32, weak_type=True)
     """
     staged: Value = tree_map(lambda leaf: as_array(leaf, "stage"), x)
     return staged

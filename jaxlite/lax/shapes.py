@@ -84,6 +84,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
         dtype = dtypes.requested_dtype(dtype, "full")
     if isinstance(fill_value, Array):
         scalar = convert_type(fill_value, dtype, weak)
+    elif isinstance(dtype, dtypes.KeyDType):
+        scalar = ArrayImpl(np.asarray(dtype.element(int(fill_value))), ShapedArray((), dtype))
     else:
         if isinstance(fill_value, int) and dtypes.kind_of(dtype) not in "iu":
             dtypes.check_python_int(int(fill_value), dtypes.default_dtype(int))

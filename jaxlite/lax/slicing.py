@@ -314,10 +314,17 @@ def gather(
     )
 
 
+# Each one object, so that equations that read outside compare as equal (it may be a NaN).
+_LAST_KEYS = {
+    dtype: dtype.element(2**32 - 1)
+    for dtype in (dtypes.KEY_FRY, dtypes.KEY_RBG, dtypes.KEY_UNSAFE_RBG)
+}
+
+
 def default_fill(dtype: Any) -> Any:
     """Return what a gather reads outside an array of ``dtype``."""
     if isinstance(dtype, dtypes.KeyDType):
-        return int(np.iinfo(dtypes.storage_dtype(dtype)).max)
+        return _LAST_KEYS[dtype]
     match dtypes.kind_of(dtype):
         case "f" | "c":
             return float("nan")

@@ -320,6 +320,8 @@ def _filled(name: str, value: int, text: str) -> Callable[..., Value]:
             aval = ShapedArray(dims, kind)
             check_allocation(name, [aval])
             storage = dtypes.storage_dtype(kind)
+            if value and isinstance(kind, dtypes.KeyDType):
+                return shapes.full(dims, value, kind)
             data = np.zeros(dims, storage) if value == 0 else np.ones(dims, storage)
             return ArrayImpl(data, aval)
         return shapes.full(dims, value, kind)
@@ -369,8 +371,6 @@ def _like(name: str, value: int, text: str) -> Callable[..., Value]:
         out_sharding: Any = None,
     ) -> Value:
         _check_like(name, a)
-        if dtype is None and isinstance(getattr(a, "dtype", None), dtypes.KeyDType):
-            return _keys_like(name, a, value, shape)
         return shapes.full_like(a, value, dtype, None if shape is None else _shape_of(shape, name))
 
     function.__name__ = function.__qualname__ = name
@@ -380,14 +380,6 @@ def _like(name: str, value: int, text: str) -> Callable[..., Value]:
         "replace them."
     )
     return function
-
-
-def _keys_like(name: str, a: Any, value: int, shape: Any) -> Value:
-    """Return keys whose words are all ``value``."""
-    dims = tuple(a.shape) if shape is None else _shape_of(shape, name)
-    word = np.uint64(value | value << 32)
-    key = ArrayImpl(np.asarray(word), ShapedArray((), a.dtype))
-    return broadcast_to(key, dims)
 
 
 def _check_like(name: str, a: Any) -> None:

@@ -133,6 +133,17 @@ def _number(value: Any, dtype: Any, weak_type: bool) -> ArrayImpl:
     return constant(value, dtype, weak_type)
 
 
+def _join(name: str, a: Any, a_weak: bool, b: Any, b_weak: bool) -> tuple[Any, bool]:
+    """Return ``dtypes.promote_pair``; keys beside numbers are the fault of function ``name``."""
+    try:
+        return dtypes.promote_pair(a, a_weak, b, b_weak)
+    except ValueError:
+        if isinstance(a, dtypes.KeyDType) or isinstance(b, dtypes.KeyDType):
+            names = f"{dtypes.name_of(a)}, {dtypes.name_of(b)}"
+            raise TypeError(f"{name} does not accept dtypes {names}.") from None
+        raise
+
+
 def promote(name: str, x: Any, y: Any) -> tuple[Value, Value]:
     """Return two operands converted to their common dtype (shapes stay as they are).
 
@@ -146,18 +157,18 @@ def promote(name: str, x: Any, y: Any) -> tuple[Value, Value]:
             ay = y.aval
             if ax.dtype == ay.dtype:
                 return x, y
-            dtype, weak = dtypes.promote_pair(ax.dtype, ax.weak_type, ay.dtype, ay.weak_type)
+            dtype, weak = _join(name, ax.dtype, ax.weak_type, ay.dtype, ay.weak_type)
             return convert(x, dtype, weak), convert(y, dtype, weak)
         kind = type(y)
         if kind in dtypes.PYTHON_SCALARS:
             number = dtypes.default_dtype(kind)
-            dtype, weak = dtypes.promote_pair(ax.dtype, ax.weak_type, number, kind is not bool)
+            dtype, weak = _join(name, ax.dtype, ax.weak_type, number, kind is not bool)
             return convert(x, dtype, weak), _number(y, dtype, weak)
     elif isinstance(y, Array) and type(x) in dtypes.PYTHON_SCALARS:
         kind = type(x)
         ay = y.aval
-        dtype, weak = dtypes.promote_pair(
-            dtypes.default_dtype(kind), kind is not bool, ay.dtype, ay.weak_type
+        dtype, weak = _join(
+            name, dtypes.default_dtype(kind), kind is not bool, ay.dtype, ay.weak_type
         )
         return _number(x, dtype, weak), convert(y, dtype, weak)
     check_arraylike(name, x, y)

@@ -16,8 +16,10 @@ __all__ = ["array_format", "array_repr", "array_str", "key_words"]
 
 
 def key_words(x: ArrayImpl) -> Any:
-    """Return the two uint32 words of each key: ``u32[*s, 2]``."""
+    """Return the uint32 words of each key: ``u32[*s, 2]``, or four words."""
     data = x._data
+    if data.dtype.kind == "c":
+        return np.array(data, order="C")[..., None].view(np.uint32)
     high = (data >> np.uint64(32)).astype(np.uint32)
     return np.stack([high, data.astype(np.uint32)], axis=-1)
 

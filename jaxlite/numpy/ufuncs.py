@@ -24,6 +24,7 @@ from jaxlite.numpy.promotion import (
 )
 from jaxlite.primitives import arithmetic, bitwise, comparison, elementwise, trigonometric
 from jaxlite.primitives import complex as complex_parts
+from jaxlite.primitives.random_bits import compare_keys
 from jaxlite.primitives.select import select_n_p
 
 Unary = Callable[[Any], Value]
@@ -66,11 +67,15 @@ def _unary(name: str, primitive: Primitive, text: str) -> Unary:
     return function
 
 
-def _binary(name: str, primitive: Primitive, text: str, inexact: bool = False) -> Binary:
+def _binary(
+    name: str, primitive: Primitive, text: str, inexact: bool = False, keys: bool = False
+) -> Binary:
     together = promote_inexact if inexact else promote
 
     def function(x: Any, y: Any, /) -> Value:
         x, y = together(name, x, y)
+        if keys and isinstance(x.aval.dtype, dtypes.KeyDType):
+            return compare_keys(primitive, *broadcast_arrays_to(name, x, y))
         return bind_broadcast(primitive, name, x, y)
 
     def numbered(x1: Any, x2: Any, /) -> Value:
@@ -182,8 +187,8 @@ def _order(name: str, primitive: Primitive, text: str) -> Binary:
     return function
 
 
-equal = _binary("equal", comparison.eq_p, "x == y")
-not_equal = _binary("not_equal", comparison.ne_p, "x != y")
+equal = _binary("equal", comparison.eq_p, "x == y", keys=True)
+not_equal = _binary("not_equal", comparison.ne_p, "x != y", keys=True)
 less = _order("less", comparison.lt_p, "x < y")
 less_equal = _order("less_equal", comparison.le_p, "x <= y")
 greater = _order("greater", comparison.gt_p, "x > y")

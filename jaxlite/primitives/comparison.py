@@ -17,7 +17,7 @@ from jaxlite.language.avals import ShapedArray
 from jaxlite.language.primitive import ArrayModule, not_differentiable
 from jaxlite.primitives.families import ANY, REAL_OR_BOOL, Accepts, NaryElementwise, provide, quiet
 
-_ANY_OR_KEY = (*ANY, "key<fry>")
+_ANY_OR_KEY = (*ANY, "key<fry>", "key<rbg>", "key<urbg>")
 
 
 class _Comparison(NaryElementwise):

@@ -5,7 +5,8 @@ numbers: as easy as 1, 2, 3"): a block cipher that encrypts a counter under the 
     of the result encrypts ``i``, so each element is computed alone, in any order, inside whatever
     kernel uses it.
 
-A key is two uint32 words, kept as one uint64 element, the first word in the high half.
+A key is two uint32 words, kept as one uint64 element, the first word in the high half. Keys of
+other generators have four words (see ``KeyDType``); here they are wrapped and unwrapped only.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from jaxlite.language.primitive import (
     not_differentiable,
 )
 from jaxlite.language.trace import get_aval
+from jaxlite.primitives import comparison
 from jaxlite.primitives.families import (
     NOT_LINEAR,
     Pull,
@@ -35,6 +37,7 @@ from jaxlite.primitives.families import (
     provide,
     quiet,
 )
+from jaxlite.primitives.reduction import reduce_and, reduce_or
 from jaxlite.primitives.shape import broadcast_in_dim, flat_index
 
 Index = tuple[ir.Expr, ...]
@@ -279,7 +282,7 @@ class RandomSeed(KeyPrimitive):
 
 
 class RandomWrap(KeyPrimitive):
-    """Keys from pairs of words: ``uint32[*s, 2] -> key<fry>[*s]``."""
+    """Keys from their words: ``uint32[*s, 2] -> key<fry>[*s]``, or four words for others."""
 
     name = "random_wrap"
 
@@ -287,37 +290,59 @@ class RandomWrap(KeyPrimitive):
         start = "JAX encountered invalid PRNG key data: expected"
         if data.ndim < 1:
             raise TypeError(f"{start} key_data.ndim >= 1; got ndim=0")
-        if data.shape[-1] != 2:
-            raise TypeError(f"{start} key_data.shape to end with (2,); got shape={data.shape}")
+        dtype = dtypes.KeyDType(f"key<{impl}>")
+        if data.shape[-1] != dtype.n_words:
+            raise TypeError(
+                f"{start} key_data.shape to end with ({dtype.n_words},); got shape={data.shape}"
+            )
         if data.dtype != _U32:
             raise TypeError(
                 f"{start} key_data.dtype = uint32; got dtype={dtypes.name_of(data.dtype)}"
             )
-        return ShapedArray(data.shape[:-1], dtypes.KEY_FRY)
+        return ShapedArray(data.shape[:-1], dtype)
 
     def impl(self, xp: ArrayModule, data: Any, *, impl: str) -> Any:
+        if data.shape[-1] == 4:
+            return xp.ascontiguousarray(data).view(np.complex128)[..., 0]
         return keys_of((data[..., 0], data[..., 1]))
 
     def pull(self, operands: tuple[Pull, ...], index: Index, *, impl: str) -> ir.Expr:
         """Return the kernel IR of element ``index``."""
-        return _keys_expr((operands[0]((*index, ir.i64(0))), operands[0]((*index, ir.i64(1)))))
+        words = [operands[0]((*index, ir.i64(i))) for i in range(operands[0].aval.shape[-1])]
+        if len(words) == 2:
+            return _keys_expr((words[0], words[1]))
+        real, imag = (
+            ir.bitcast(_keys_expr((high, low)), np.dtype(np.float64))
+            for low, high in (words[:2], words[2:])
+        )
+        return ir.binary("complex", real, imag)
 
 
 class RandomUnwrap(KeyPrimitive):
-    """The words of keys: ``key<fry>[*s] -> uint32[*s, 2]``."""
+    """The words of keys: ``key<fry>[*s] -> uint32[*s, 2]``, or four words of others."""
 
     name = "random_unwrap"
 
     def abstract_eval(self, keys: ShapedArray) -> ShapedArray:
         _check_keys("random_unwrap", keys)
-        return ShapedArray((*keys.shape, 2), _U32)
+        return ShapedArray((*keys.shape, keys.dtype.n_words), _U32)
 
     def impl(self, xp: ArrayModule, keys: Any) -> Any:
+        if keys.dtype.itemsize == 16:
+            return xp.array(keys, order="C")[..., None].view(_U32)
         return xp.stack(words_of(keys), axis=-1)
 
     def pull(self, operands: tuple[Pull, ...], index: Index) -> ir.Expr:
         """Return the kernel IR of element ``index``."""
-        high, low = _words_expr(operands[0](index[:-1]))
+        key, wanted = operands[0](index[:-1]), index[-1]
+        if key.dtype.kind == "c":
+            parts = [ir.bitcast(ir.unary(op, key), _U64) for op in ("real", "imag")]
+            words = [w for part in parts for w in reversed(_words_expr(part))]
+            word = words[3]
+            for i in (2, 1, 0):
+                word = ir.select(ir.compare("eq", wanted, ir.i64(i)), words[i], word)
+            return word
+        high, low = _words_expr(key)
         if index[-1].kind == "const":
             return low if ir.const_value(index[-1]) else high
         return ir.select(ir.compare("eq", index[-1], ir.i64(0)), high, low)
@@ -408,14 +433,24 @@ def random_seed(seeds: Value) -> Value:
     return random_seed_p.bind(seeds, impl="fry")
 
 
-def random_wrap(data: Value) -> Value:
+def random_wrap(data: Value, impl: str = "fry") -> Value:
     """Return the keys whose words are the last axis: ``uint32[*s, 2] -> key<fry>[*s]``."""
-    return random_wrap_p.bind(data, impl="fry")
+    return random_wrap_p.bind(data, impl=impl)
 
 
 def random_unwrap(keys: Value) -> Value:
     """Return the words of ``keys``: ``key<fry>[*s] -> uint32[*s, 2]``."""
     return random_unwrap_p.bind(keys)
+
+
+def compare_keys(primitive: Primitive, x: Value, y: Value) -> Value:
+    """Return where keys of equal dtype and shape are equal (``eq_p``) or differ (``ne_p``)."""
+    if get_aval(x).dtype.n_words == 2:
+        return primitive.bind(x, y)
+    # The storage of four words is complex: its own comparison would take some words for a NaN.
+    words = primitive.bind(random_unwrap(x), random_unwrap(y))
+    reduce = reduce_and if primitive is comparison.eq_p else reduce_or
+    return reduce(words, (get_aval(x).ndim,))
 
 
 def random_clone(keys: Value) -> Value:
@@ -433,6 +468,7 @@ provide(random_bits=random_bits, random_split=random_split, random_fold_in=rando
 provide(random_wrap=random_wrap, random_unwrap=random_unwrap)
 
 __all__ = [
+    "compare_keys",
     "random_bits",
     "random_bits_p",
     "random_clone",

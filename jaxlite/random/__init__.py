@@ -3,11 +3,13 @@
 A key is a value: the same key always gives the same numbers. Split it to get more; there is no
 hidden state, so random code can be traced, mapped and run in any order.
 
-Files: ``keys`` (keys and bits), ``basic`` (uniform, normal, integers), ``continuous`` (maps of
-those), ``discrete`` (choices and orders), ``gamma`` (rejection with a key per sample), ``counts``
-(Poisson, binomial), ``linear`` (vectors and matrices), ``arguments`` (checks). What is exact:
-integers, bits and ``uniform``, ``normal`` and the maps of one elementary function equal JAX's
-numbers bit for bit; sums of products may differ in the last place.
+Files: ``generators`` (kinds of keys), ``keys`` (keys and bits), ``basic`` (uniform, normal,
+integers), ``continuous`` (maps of those), ``discrete`` (choices and orders), ``gamma`` (rejection
+with a key per sample), ``counts`` (Poisson, binomial), ``linear`` (vectors and matrices),
+``arguments`` (checks).
+
+What is exact: integers, bits and ``uniform``, ``normal`` and the maps of one elementary function
+equal JAX's numbers bit for bit; sums of products may differ in the last place.
 """
 
 from jaxlite.random.basic import (

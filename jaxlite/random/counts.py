@@ -26,7 +26,7 @@ from jaxlite.random.arguments import (
     to_float,
 )
 from jaxlite.random.basic import unit_uniform
-from jaxlite.random.keys import split_key, to_key
+from jaxlite.random.keys import key_impl, split_key, to_key
 
 __all__ = ["binomial", "multinomial", "poisson"]
 
@@ -56,6 +56,10 @@ def poisson(
     """
     check_one_device(out_sharding, "poisson")
     typed, _ = to_key(key, "poisson")
+    if typed.dtype is not dtypes.KEY_FRY:
+        raise NotImplementedError(
+            f"`poisson` is only implemented for the threefry2x32 RNG, not {key_impl(typed)}"
+        )
     wanted = np.dtype(int) if dtype is None else dtypes.as_dtype(dtype)
     if dtypes.kind_of(wanted) not in "iu":
         raise ValueError(f"Invalid integer data type {dtypes.kind_of(wanted)!r}.")

@@ -19,7 +19,6 @@ from jaxlite import numpy as jnp
 from jaxlite.api.custom_derivatives import custom_jvp
 from jaxlite.language.array import Value
 from jaxlite.language.avals import Shape
-from jaxlite.primitives import random_bits as threefry
 from jaxlite.primitives.single_rounding import cephes_exp, cephes_log, fma
 from jaxlite.primitives.special import random_gamma_grad
 from jaxlite.random.arguments import (
@@ -32,6 +31,7 @@ from jaxlite.random.arguments import (
 )
 from jaxlite.random.basic import signs, standard_normal, unit_uniform
 from jaxlite.random.continuous import exponential_samples
+from jaxlite.random.generators import split_keys
 from jaxlite.random.keys import split_key, to_key
 
 __all__ = [
@@ -102,7 +102,7 @@ def _gamma(key: Value, a: Any, shape: Any, dtype: Any, out_sharding: Any, log_sp
 
 def gamma_samples(key: Value, a: Value, shape: Shape, log_space: bool) -> Value:
     """Return gamma samples (or their logarithms); ``a`` broadcasts to ``shape``."""
-    keys = threefry.random_split(key, shape=(math.prod(shape),)).reshape(shape)
+    keys = split_keys(key, (math.prod(shape),)).reshape(shape)
     return _differentiable_gamma(log_space, keys, jnp.broadcast_to(a, shape))
 
 

@@ -2,8 +2,8 @@
 
 A key is a scalar of dtype ``key<fry>`` (from ``key``), or, as in older programs, a ``uint32[2]``
 array (from ``PRNGKey``). Every function takes both; ``split``, ``fold_in`` and ``clone`` return
-the kind they were given. The generator is threefry2x32 in JAX's partitionable layout: bit for bit
-JAX's numbers.
+the kind they were given. The generator is threefry2x32 in JAX's partitionable layout, bit for bit
+JAX's numbers, unless a key says otherwise (``generators``). Raw keys are of the default generator.
 """
 
 from __future__ import annotations
@@ -20,6 +20,14 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import Array, Value
 from jaxlite.primitives import random_bits as threefry
 from jaxlite.random.arguments import check_one_device, choose_dtype, plain_shape
+from jaxlite.random.generators import (
+    KEY_DTYPES,
+    draw_bits,
+    fold_key,
+    seed_key,
+    split_keys,
+    wrap_words,
+)
 from jaxlite.settings import config
 
 __all__ = [
@@ -37,7 +45,7 @@ __all__ = [
     "wrap_key_data",
 ]
 
-_IMPLEMENTATION = "threefry2x32"
+_NAME_OF = {dtype: name for name, dtype in KEY_DTYPES.items()}
 _LEGACY = (
     "Legacy uint32 key array passed as key to jax.random function. Please create keys using "
     'jax.random.key(). If use of a raw key array was intended, set jax_legacy_prng_key="allow".'
@@ -49,14 +57,27 @@ def is_key_array(x: Any) -> bool:
     return isinstance(x, Array) and dtypes.issubdtype(x.dtype, dtypes.prng_key)
 
 
-def _check_implementation(impl: Any) -> None:
-    """Raise ValueError unless ``impl`` names the one generator there is."""
-    if impl is not None and not isinstance(impl, str | dtypes.KeyDType):
+def _implementation(impl: Any) -> dtypes.KeyDType:
+    """Return the dtype of the keys that ``impl`` names; None is the default generator's."""
+    if impl is None:
+        return KEY_DTYPES[config.frame.default_prng_impl]
+    if isinstance(impl, dtypes.KeyDType):
+        return impl
+    if not isinstance(impl, str):
         raise TypeError(f"unrecognized type {type(impl)} for specifying PRNG implementation.")
-    if impl is not None and impl != _IMPLEMENTATION and not isinstance(impl, dtypes.KeyDType):
+    if impl not in KEY_DTYPES:
+        known = ", ".join(f'"{name}"' for name in KEY_DTYPES)
         raise ValueError(
-            f'unrecognized PRNG implementation "{impl}". Did you mean one of: "{_IMPLEMENTATION}"?'
+            f'unrecognized PRNG implementation "{impl}". Did you mean one of: {known}?'
         )
+    return KEY_DTYPES[impl]
+
+
+def _choose(impl: Any, dtype: Any, name: str) -> dtypes.KeyDType:
+    """Return the dtype that one of ``impl`` and ``dtype`` names."""
+    if impl is not None and dtype is not None:
+        raise ValueError(f"Cannot specify both `impl` and `dtype` arguments to jax.random.{name}")
+    return _implementation(dtype if impl is None else impl)
 
 
 def _to_seed(seed: Any, name: str) -> Value:
@@ -85,7 +106,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Value:
 
     Args:
         seed: a Python or NumPy integer, or an integer array ``i32[]``, possibly traced.
-        impl: only "threefry2x32" (the default).
+        impl: "threefry2x32" (the default), "rbg" or "unsafe_rbg".
         dtype: a key dtype, in place of ``impl``.
 
     Returns:
@@ -99,16 +120,12 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Value:
         >>> key_data(key(42))
         Array([ 0, 42], dtype=uint32)
     """
-    if impl is not None and dtype is not None:
-        raise ValueError("Cannot specify both `impl` and `dtype` arguments to jax.random.key")
-    _check_implementation(dtype)
-    return _from_seed(seed, "key", impl)
+    return _from_seed(seed, "key", _choose(impl, dtype, "key"))
 
 
-def _from_seed(seed: Any, name: str, impl: Any) -> Value:
-    _check_implementation(impl)
+def _from_seed(seed: Any, name: str, dtype: dtypes.KeyDType) -> Value:
     offset = config.frame.random_seed_offset
-    return threefry.random_seed(_to_seed(seed + offset if offset else seed, name))
+    return seed_key(_to_seed(seed + offset if offset else seed, name), dtype)
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
@@ -118,7 +135,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Value:
         >>> PRNGKey(42)
         Array([ 0, 42], dtype=uint32)
     """
-    typed = _from_seed(seed, "PRNGKey", impl)
+    typed = _from_seed(seed, "PRNGKey", _implementation(impl))
     return typed if config.frame.enable_custom_prng else threefry.random_unwrap(typed)
 
 
@@ -129,8 +146,7 @@ def key_dtype(impl_spec: Any = None) -> Any:
         >>> key_dtype()
         key<fry>
     """
-    _check_implementation(impl_spec)
-    return dtypes.KEY_FRY
+    return _implementation(impl_spec)
 
 
 def wrap_key_data(key_bits_array: Value, *, impl: Any = None, dtype: Any = None) -> Value:
@@ -143,12 +159,12 @@ def wrap_key_data(key_bits_array: Value, *, impl: Any = None, dtype: Any = None)
         >>> wrap_key_data(jnp.zeros((3, 2), "uint32")).shape
         (3,)
     """
-    _check_implementation(impl)
-    _check_implementation(dtype)
-    return threefry.random_wrap(_check_data(key_bits_array))
+    kind = _choose(impl, dtype, "wrap_key_data")
+    return wrap_words(_check_data(key_bits_array, kind), kind)
 
 
-def _check_data(data: Any) -> Value:
+def _check_data(data: Any, dtype: dtypes.KeyDType) -> Value:
+    """Return ``data`` as an array; raise in JAX's words unless it has the words of such keys."""
     what = "JAX encountered invalid PRNG key data: expected"
     if not all(hasattr(data, name) for name in ("ndim", "shape", "dtype")):
         if not isinstance(data, (int, float, complex)):
@@ -156,10 +172,10 @@ def _check_data(data: Any) -> Value:
         raise TypeError(f"{what} key_data to have ndim, shape, and dtype attributes. Got {data}")
     if data.ndim < 1:
         raise TypeError(f"{what} key_data.ndim >= 1; got ndim={data.ndim}")
-    if data.shape[-1:] != (2,):
+    if data.shape[-1:] != (dtype.n_words,):
         raise TypeError(
-            f"{what} key_data.shape to end with (2,); got shape={data.shape} "
-            f"for impl={_IMPLEMENTATION}"
+            f"{what} key_data.shape to end with ({dtype.n_words},); got shape={data.shape} "
+            f"for impl={_NAME_OF[dtype]}"
         )
     if data.dtype != np.uint32:
         raise TypeError(f"{what} key_data.dtype = uint32; got dtype={dtypes.name_of(data.dtype)}")
@@ -173,7 +189,9 @@ def key_data(keys: Value) -> Value:
         >>> key_data(key(7))
         Array([0, 7], dtype=uint32)
     """
-    return threefry.random_unwrap(keys) if is_key_array(keys) else _check_data(keys)
+    if is_key_array(keys):
+        return threefry.random_unwrap(keys)
+    return _check_data(keys, _implementation(None))
 
 
 def key_impl(keys: Value) -> str:
@@ -183,15 +201,17 @@ def key_impl(keys: Value) -> str:
         >>> key_impl(key(0))
         'threefry2x32'
     """
-    if not is_key_array(keys):
-        _check_data(keys)
-    return _IMPLEMENTATION
+    if is_key_array(keys):
+        return _NAME_OF[keys.dtype]
+    _check_data(keys, _implementation(None))
+    return str(config.frame.default_prng_impl)
 
 
 def to_key(key: Any, name: str) -> tuple[Value, bool]:
     """Return the typed key for ``key`` and whether it was raw; errors speak of ``name``."""
     raw = not is_key_array(key)
-    typed = threefry.random_wrap(_check_data(key)) if raw else key
+    kind = _implementation(None)
+    typed = wrap_words(_check_data(key, kind), kind) if raw else key
     if typed.ndim:
         raise ValueError(
             f"{name} accepts a single key, but was given a key array of shape {tuple(key.shape)} "
@@ -224,7 +244,7 @@ def split(key: Value, num: int | tuple[int, ...] = 2) -> Value:
         Array([1797259609, 2579123966], dtype=uint32)
     """
     typed, raw = to_key(key, "split")
-    return _back(threefry.random_split(typed, shape=_split_shape(num)), raw)
+    return _back(split_keys(typed, _split_shape(num)), raw)
 
 
 def _split_shape(num: Any) -> tuple[int, ...]:
@@ -237,7 +257,7 @@ def _split_shape(num: Any) -> tuple[int, ...]:
 
 def split_key(key: Value, num: int = 2) -> tuple[Value, ...]:
     """Return ``num`` new keys for each key as a tuple: ``key<fry>[*s] -> key<fry>[*s], ...``."""
-    keys, axis = threefry.random_split(key, shape=(num,)), key.ndim
+    keys, axis = split_keys(key, (num,)), key.ndim
     return tuple(
         lax.squeeze(lax.slice_in_dim(keys, i, i + 1, axis=axis), (axis,)) for i in range(num)
     )
@@ -270,7 +290,7 @@ def fold_in(key: Value, data: Any) -> Value:
             f"fold_in accepts a scalar, but was given an array of shape {data.shape} != (). "
             "Use jax.vmap for batching."
         )
-    return _back(threefry.random_fold_in(typed, lax.convert_element_type(data, "uint32")), raw)
+    return _back(fold_key(typed, lax.convert_element_type(data, "uint32")), raw)
 
 
 def clone(key: Value) -> Value:
@@ -306,4 +326,4 @@ def bits(key: Value, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 def random_bits(key: Value, shape: tuple[int, ...], dtype: Any) -> Value:
     """Return bits of the canonical unsigned ``dtype``: ``key<fry>[*s] -> dtype[*s, *shape]``."""
-    return threefry.random_bits(key, bit_width=dtypes.bit_width(dtype), shape=shape)
+    return draw_bits(key, dtypes.bit_width(dtype), shape)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from jaxlite import dtypes as public_dtypes
+from jaxlite import numpy as jnp
 from jaxlite import settings
 from jaxlite.language import dtypes
 from jaxlite.language.avals import ShapedArray
@@ -347,3 +348,14 @@ def test_result_follows_the_settings_not_the_cache():
 def test_public_module_has_every_name_of_jax():
     assert {n for n in dir(jax.dtypes) if not n.startswith("_")} <= set(public_dtypes.__all__)
     assert all(hasattr(public_dtypes, name) for name in public_dtypes.__all__)
+
+
+def test_what_happens_to_64_bits_that_were_asked_for_is_a_setting() -> None:
+    with settings.override(explicit_x64_dtypes="error"):
+        with pytest.raises(ValueError, match="Explicitly requested dtype float64 requested in ze"):
+            jnp.zeros(2, "float64")
+        assert jnp.zeros(2, float).dtype == np.float32
+    with settings.override(explicit_x64_dtypes="allow"):
+        wide = jnp.zeros(2, "float64")
+        assert [x.dtype.name for x in (wide, wide + 1.0, jnp.zeros(2) + wide)] == ["float64"] * 3
+        assert (jnp.zeros(2, "float32") + np.zeros(2)).dtype == np.float32

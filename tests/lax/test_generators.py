@@ -23,8 +23,8 @@ X = np.float32([1, 2])
 def test_bits_are_those_of_jax(algorithm: int, x64: bool) -> None:
     states = [STATE, LAST, *([np.uint64([1, 2])] if x64 else [])]
     with jax.enable_x64(x64), jaxlite.enable_x64(x64):
-        for bits in (8, 16, 32, 64):
-            for shape in ((5,), (2, 3), (), (3, 5)):
+        for bits in (8, 32, 64):
+            for shape in ((5,), (), (3, 5)):
                 for state in states if shape == (5,) else states[:1]:
                     ours, theirs = (
                         lib.lax.rng_bit_generator(
@@ -71,8 +71,12 @@ def test_uniform_numbers_lie_between_the_bounds_and_differ() -> None:
 
 
 CALLS = [
-    lambda lib: lib.lax.platform_dependent(X, cpu=lambda x: x + 1, default=lambda x: x - 1),
-    lambda lib: lib.lax.platform_dependent(X, cuda=lambda x: x + 1, default=lambda x: x - 1),
+    lambda lib: lib.lax.platform_dependent(
+        lib.numpy.asarray(X), cpu=lambda x: x + 1, default=lambda x: x - 1
+    ),
+    lambda lib: lib.lax.platform_dependent(
+        lib.numpy.asarray(X), cuda=lambda x: x + 1, default=lambda x: x - 1
+    ),
     lambda lib: lib.lax.platform_dependent(X, cuda=lambda x: x + 1),
     lambda lib: lib.lax.platform_dependent(X, cpu=3),
     lambda lib: lib.grad(lambda x: lib.lax.platform_dependent(x, cpu=lambda x: x * x).sum())(X),
