@@ -370,6 +370,15 @@ class JitFunction(Wrapped):
         """The compilations, oldest first."""
         return tuple(self._cache.entries.values())
 
+    def entry_and_datas(self, *args: Any, **kwargs: Any) -> tuple[Entry, tuple[Any, ...]] | None:
+        """Return the compilation a call would use, and the arrays it would hand over on the CPU.
+
+        None if there is no such compilation yet.
+        """
+        key, leaves = self._key(args, kwargs)
+        entry = self._cache.entries.get(key)
+        return None if entry is None else (entry, entry.datas(leaves))
+
     @property
     def n_traces(self) -> int:
         """How often the Python function was run on tracers."""

@@ -106,11 +106,14 @@ class Entry:
         """Data of every stage (compiles if nobody has called yet)."""
         return compiled(self.closed, self.name)
 
+    def datas(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """Return what the executable is handed: captured arrays, then the leaves."""
+        datas = tuple([to_data(x, a) for x, a in zip(leaves, self.key.avals, strict=True)])
+        return tuple([c._data for c in self.consts]) + datas
+
     def run(self, leaves: Sequence[Any]) -> Any:
         """Run on concrete leaves and rebuild the result."""
-        datas = tuple([to_data(x, a) for x, a in zip(leaves, self.key.avals, strict=True)])
-        consts = tuple([c._data for c in self.consts])
-        outs = self.compilation.executable.run(consts + datas)
+        outs = self.compilation.executable.run(self.datas(leaves))
         arrays = [ArrayImpl(o, a) for o, a in zip(outs, self.closed.out_avals, strict=True)]
         return tree_unflatten(self.out_tree, arrays)
 

@@ -20,10 +20,12 @@ import numpy as np
 
 from jaxlite.runtime import disk_cache
 
-__all__ = ["Machine", "machine"]
+__all__ = ["Machine", "machine", "measure_again"]
 
 _COPY_BYTES, _SIDE = 1 << 25, 768
 _LIMIT_S = 0.12
+#: What ``measure_again`` has found, until ``machine`` takes it.
+_better: list[Machine] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +79,33 @@ class Machine:
 @functools.cache
 def machine() -> Machine:
     """Return the limits: those an earlier process measured on this machine, else measured now."""
+    return _better.pop() if _better else _limits(Machine("", 0, 0.0, 0.0))
+
+
+def measure_again() -> Machine:
+    """Measure once more and keep the better figures: the machine was busy if a kernel beats them.
+
+    >>> measure_again().flops_s >= machine().flops_s
+    True
+    """
+    _better[:] = [_limits(machine())]
+    machine.cache_clear()
+    return machine()
+
+
+def _limits(before: Machine) -> Machine:
+    """Return kept or measured limits that are at least those of ``before`` (0: nothing known)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     name, cores = platform.processor() or platform.machine(), cores or 1
     cache = disk_cache.current()
     # Figures of another machine that shares the folder, or of another NumPy, are not ours.
     key = disk_cache.key_of("machine", platform.node(), name, str(cores), np.__version__)
-    kept = cache.get(key) if cache else None
+    kept = cache.get(key) if cache and not before.cores else None
     if kept is not None:
         return Machine(name, cores, *json.loads(kept))
     copy_bytes_s, flops_s = _measure()
+    copy_bytes_s = max(copy_bytes_s, before.copy_bytes_s)
+    flops_s = max(flops_s, before.flops_s)
     if cache:
         cache.put(key, json.dumps((copy_bytes_s, flops_s)).encode())
     return Machine(name, cores, copy_bytes_s, flops_s)

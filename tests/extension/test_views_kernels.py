@@ -15,7 +15,8 @@ from tests.extension import view_programs as programs
 
 FURNITURE = re.compile(
     r"moved|work|none|\d+|\+\d+|K\d+ source|L\d+ source|loop nest|library call|runs in Python"
-    r"|steps of the program|loop nest, .*|moved and work are modelled.*"
+    r"|steps of the program|loop nest, .*|(time is measured; )?moved and work are modelled.*"
+    r"|time|roofline|Roofline|dashed: .*|GFLOP/s|FLOP per byte moved|[\d.e+]+"
 )
 
 
@@ -59,7 +60,7 @@ def test_every_reason_has_code_sentence_cost_and_advice() -> None:
 def test_names_are_the_users() -> None:
     text = programs.kernels_view("layer").text()
     assert "y = gemm(h, w2, batch=1, m=64, n=10, k=128" in text
-    assert "h: a matrix product reads every element many times." in text
+    assert "dot reads each h 10 times." in text
 
 
 def test_source_lines_of_a_kernel_are_listed() -> None:
@@ -91,12 +92,12 @@ def test_time_is_measured_on_values_and_said_to_be_missing_on_types() -> None:
     assert "median of" in measured.text()
     assert measured.data()["roofline_s"] > 0
     assert measured.data()["limit"] in ("memory", "arithmetic")
-    assert re.search(r"by roofline +.*(memory|arithmetic) limit", measured.text())
+    assert re.search(r"% of roofline +lower bound .*\((memory|arithmetic)\)", measured.text())
     types = kernels(jnp.sin, programs.f32(8, 8))
     assert types.timing is None
     assert "not measured" in types.text()
     assert types.data()["roofline_s"] is None
-    assert "by roofline" not in types.text()
+    assert "of roofline" not in types.text()
 
 
 def test_measuring_leaves_numpy_arguments_alone() -> None:
@@ -144,3 +145,36 @@ def test_many_kernels_are_shown_in_brief() -> None:
 
 def test_dot_text_of_the_chain() -> None:
     assert "K0 -> K1" in programs.kernels_view("layer").dot()
+
+
+def test_each_kernel_is_measured_and_held_beside_the_limits() -> None:
+    x = np.ones((256, 256), np.float32)
+    view = kernels(lambda x, w: jnp.tanh(x @ w) * 2, x, x)
+    first, second = view.data()["kernels"]
+    assert first["measured_s"] > 0 < second["measured_s"]
+    assert first["limit"] in ("memory", "arithmetic")
+    assert first["roofline_s"] > 0
+    assert view.data()["outside_s"] >= 0
+    text = programs.squash(view.text())
+    for piece in programs.svg_texts(view):
+        if not FURNITURE.fullmatch(piece):
+            assert programs.squash(piece.removesuffix("…")) in text, piece
+    assert 'class="jxl-part jxl-plot"' in view.svg()
+    details = view.data()["details"]["K0"][0]["lines"]
+    assert any(line.endswith("measured") for line in details)
+
+
+def test_loops_are_measured_as_a_whole_and_short_ones_inside_too() -> None:
+    x = np.ones(4, np.float32)
+    cards = {c.id: c for c in kernels(programs.loops, x, np.int32(5)).facts.cards}
+    assert all(cards[k].seconds is not None for k in ("L0", "K0", "L1", "L2"))
+    assert cards["L0"].seconds > 0
+
+
+def test_a_call_that_cannot_be_repeated_is_not_measured() -> None:
+    donating = jaxlite.jit(lambda x: x + 1, donate_argnums=0)
+    x = jnp.ones(3)
+    assert "arguments are donated" in kernels(donating, x).text()
+    assert not x.is_deleted()
+    printing = kernels(lambda x: jaxlite.debug.print("{}", x) or x + 1, jnp.ones(3))
+    assert "a run would have effects" in printing.text()

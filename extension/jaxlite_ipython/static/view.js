@@ -140,7 +140,7 @@ class Pane {
     const split = right < width ? ".jxl-split" : "";
     this.below = parts.strip || null;
     this.main = h(`div.jxl-main${split}`, {}, h("div.jxl-left", {}, this.canvas, this.list), this.side);
-    const rows = [parts.figures, this.main, this.strip, this.tables(), parts.legend];
+    const rows = [parts.figures, this.main, this.strip, parts.plot, this.tables(), parts.legend];
     this.el = h("div.jxl-pane", {}, rows);
     this.listen();
     this.show();

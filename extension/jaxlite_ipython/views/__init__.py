@@ -7,7 +7,8 @@ gradients: ``column_layout``, ``grad_names``, ``grad_reasons``, ``grad_data``, `
 ``grad_graph``, ``grad_make``; batches: ``vmap_data``, ``vmap_text``, ``vmap_graph``;
 shapes: ``axis_names``, ``axis_data``, ``axis_picture``, ``shapes_view``;
 ``step_values`` and ``step_view`` (the tracer, line by line); kernels: ``kernel_source``,
-``kernel_data``, ``kernel_picture``, ``kernel_text``, ``kernel_widget``, ``kernels_graph``;
+``kernel_gaps``, ``kernel_data``, ``kernel_speed``, ``kernel_plot``, ``kernel_picture``,
+``kernel_text``, ``kernel_widget``, ``kernels_graph``;
 recompilation: ``recompile_picture``, ``recompile_view``; below them ``contract`` (what a view hands
 to the widget), ``base`` (what all views can do), ``page``, ``explorer`` (the widget), ``canvas``,
 ``shapes``, ``palette``, ``dot``. Graphviz draws no layout
@@ -24,7 +25,7 @@ from jaxlite_ipython.views.axis_names import Axes, axes
 from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.grad_graph import GradView
 from jaxlite_ipython.views.grad_make import grad_graph
-from jaxlite_ipython.views.kernels_graph import KernelsView, measure
+from jaxlite_ipython.views.kernels_graph import KernelsView, measure, why_not_measured
 from jaxlite_ipython.views.recompile_view import RecompileView, why_recompiled
 from jaxlite_ipython.views.shapes_view import ShapesView, shapes
 from jaxlite_ipython.views.step_view import StepView, step
@@ -75,8 +76,9 @@ def trace(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> TraceView:
 def kernels(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> KernelsView:
     """Return the fused kernels of ``f`` for these arguments, and why they are not fewer.
 
-    The function is compiled, and run up to 20 times (0.3 s) to measure a call, unless an argument
-    is only a type or the function has effects.
+    The function is compiled, and run up to 20 times (0.3 s) to measure a call and as often again
+    to measure each kernel, unless an argument is only a type or donated, or the function has
+    effects.
 
     Args:
       f: a function, or what ``jaxlite.jit`` made of one.
@@ -93,6 +95,6 @@ def kernels(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> KernelsView:
     [['dot'], ['tanh', 'mul']]
     """
     subject = subject_of(f, args, kwargs)
-    has_effects = bool(subject.traced.jaxpr.effects)
-    timing = None if has_effects else measure(subject.jitted, args, kwargs)
-    return KernelsView(subject, timing)
+    why_not = why_not_measured(subject, args, kwargs)
+    timing = None if why_not else measure(subject.jitted, args, kwargs)
+    return KernelsView(subject, timing, why_not)

@@ -28,10 +28,10 @@ actions    ``key``, ``title``: a button (and key) that calls ``View.act(key)`` i
 
 In the picture, ``Canvas.open_part(kind, y, height)`` marks bands over the whole width that the
 widget takes out of the picture: its toolbar replaces the "header", "figures" stay on top, the
-"strip" is shown while nothing is selected, the "legend" becomes the footer. What is right of an
-"aside" (``x``) gives way to the source of the selected node. A group of the id ``f"{id}-side"``
-(class ``jxl-side``) is dimmed and lit with its node. All colours come from ``palette``; the widget
-swaps them for those of the dark theme.
+"strip" is shown while nothing is selected, a "plot" stays below, the "legend" becomes the footer.
+What is right of an "aside" (``x``) gives way to the source of the selected node. A group of the id
+``f"{id}-side"`` (class ``jxl-side``) is dimmed and lit with its node. All colours come from
+``palette``; the widget swaps them for those of the dark theme.
 """
 
 from __future__ import annotations

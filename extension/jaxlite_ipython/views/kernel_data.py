@@ -6,11 +6,13 @@ them are not one. Everything is read from ``jaxlite.stages`` data; nothing is co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from jaxlite.diagnose.machine import Machine
 from jaxlite_ipython.views.costs import family_of, flops_of, label_of, role_of
+from jaxlite_ipython.views.kernel_gaps import Gap, GapReader
 from jaxlite_ipython.views.kernel_source import (
     assign,
     buffer_names,
@@ -20,9 +22,8 @@ from jaxlite_ipython.views.kernel_source import (
 )
 from jaxlite_ipython.views.op_graph import aval_bytes
 from jaxlite_ipython.views.source_lines import Lane, find_lanes
-from jaxlite_ipython.views.words import bytes_text
 
-__all__ = ["Card", "Gap", "KernelFacts", "kernel_facts", "loop_nest"]
+__all__ = ["Card", "KernelFacts", "kernel_facts", "loop_nest"]
 
 _TITLES = {
     "loop": "elementwise",
@@ -48,12 +49,14 @@ _FAMILIES = {
 }
 #: Equations that say nothing about what a kernel does.
 _QUIET = frozenset({"broadcast_in_dim", "reshape", "squeeze", "convert_element_type", "copy"})
-NOTHING = "Nothing to do."
 
 
 @dataclass(slots=True, eq=False)
 class Card:
-    """One kernel (or loop): ``source`` is a loop nest, ``n_bytes`` and ``flops`` are modelled."""
+    """One kernel (or loop): ``source`` is a loop nest, ``n_bytes`` and ``flops`` are modelled.
+
+    ``seconds`` (and half the distance of the quartiles) are measured, None if it was not.
+    """
 
     id: str
     title: str
@@ -69,24 +72,9 @@ class Card:
     source: str = ""
     n_steps: int = 0
     depth: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Why two cards are two kernels (``producer``, ``consumer``), what it costs, what to do."""
-
-    code: str
-    producer: str
-    consumer: str
-    sentence: str
-    cost: str
-    fix: str
-    n_bytes: float
-
-    @property
-    def has_fix(self) -> bool:
-        """Whether the user can do something."""
-        return self.fix != NOTHING
+    seconds: float | None = None
+    spread_s: float = 0.0
+    steps: list[Any] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -106,16 +94,25 @@ class KernelFacts:
 
 
 def kernel_facts(
-    compilation: Any, arg_names: Sequence[str], result_names: Sequence[str], *, is_cell: bool
+    compilation: Any,
+    arg_names: Sequence[str],
+    result_names: Sequence[str],
+    *,
+    is_cell: bool,
+    times: Any = None,
+    machine: Machine | None = None,
 ) -> KernelFacts:
-    """Return the cards and gaps of a compilation."""
-    reader = _Reader(is_cell)
+    """Return the cards and gaps of a compilation; ``times`` are the ``StepTimes`` of a run."""
+    reader = _Reader(GapReader(is_cell, machine))
     jaxpr = compilation.optimised.jaxpr
     names = dict(zip(jaxpr.invars, arg_names))
     reader.read(
         compilation.plan, list(compilation.program.steps), names, list(result_names), 0, 1.0
     )
     cards = reader.cards
+    if times is not None:
+        for card in cards:
+            card.seconds, card.spread_s = times.of(card.steps) or (None, 0.0)
     own = [c for c in cards if c.kind != "control"]
     return KernelFacts(
         cards,
@@ -153,8 +150,8 @@ def _bodies(eqn: Any) -> list[Any]:
 
 
 class _Reader:
-    def __init__(self, is_cell: bool) -> None:
-        self.is_cell = is_cell
+    def __init__(self, gap_reader: GapReader) -> None:
+        self.gap_reader = gap_reader
         self.cards: list[Card] = []
         self.gaps: list[Gap] = []
         self.buffers: dict[str, str] = {}
@@ -185,7 +182,7 @@ class _Reader:
             if group.kind == "control":
                 self.read_inner(group, own, names, depth + 1, times)
         outputs = {v for v in jaxpr.outvars if not hasattr(v, "val")}
-        self.gaps += _gaps(plan, ids, names, outputs, self.is_cell)
+        self.gaps += self.gap_reader.gaps(plan, ids, names, outputs)
 
     def read_inner(
         self, group: Any, steps: list[Any], names: dict[Any, str], depth: int, times: float
@@ -234,6 +231,7 @@ class _Reader:
             source_text(steps, buffers),
             sum(hasattr(s, "kernel") or hasattr(s, "routine") for s in steps),
             depth,
+            steps=steps,
         )
 
 
@@ -283,60 +281,3 @@ def _value_names(jaxpr: Any, result_names: list[str]) -> dict[Any, str]:
 def loop_nest(card: Card) -> list[str]:
     """Return the lines of the source."""
     return card.source.split("\n") if card.source else ["(no kernel of its own)"]
-
-
-def _gaps(
-    plan: Any, ids: list[str], names: dict[Any, str], outputs: set[Any], is_cell: bool
-) -> Iterator[Gap]:
-    """Yield one gap per reason between two groups; values with the same reason share it."""
-    grouped: dict[tuple[str, int, int, str], list[Any]] = {}
-    for b in plan.barriers:
-        grouped.setdefault((b.reason, b.producer, b.consumer, b.detail), []).append(b.var)
-    for (reason, producer, consumer, detail), members in grouped.items():
-        values = [_spoken(names.get(v, "")) for v in members]
-        named = ", ".join(dict.fromkeys(n for n in values if n and not n.startswith("(")))
-        if plan.groups[producer].kind == "control":
-            detail = f"{label_of(plan.groups[producer].eqns[0])} leaves its results in memory."
-        n_bytes = sum(aval_bytes(v.aval) for v in members)
-        size = bytes_text(n_bytes)
-        free = [v for v in members if v in outputs]
-        yield Gap(
-            reason,
-            ids[producer],
-            ids[consumer],
-            _sentence(named, detail),
-            f"{size} stored, then read again.",
-            _fix(reason, [_spoken(names.get(v, "it")) for v in free], is_cell),
-            n_bytes,
-        )
-
-
-def _spoken(name: str) -> str:
-    """Return a name as it stands in a sentence: ``result [0]`` for the first of a tuple."""
-    return f"result {name}" if name.startswith("[") else name
-
-
-def _sentence(named: str, detail: str) -> str:
-    text = _plain(detail)
-    if not named:
-        return text
-    return named + text.removeprefix("it") if text.startswith("it is ") else f"{named}: {text}"
-
-
-def _plain(detail: str) -> str:
-    """Return the engine's sentence with operations named as on the chips."""
-    words = detail.split(" ")
-    first = {"dot_general": "dot", "select_n": "where"}.get(words[0], words[0])
-    first = first.removeprefix("reduce_") if first.startswith("reduce_") else first
-    text = " ".join([first, *words[1:]])
-    return text if text.endswith(".") else f"{text}."
-
-
-def _fix(reason: str, outputs: list[str], is_cell: bool) -> str:
-    """Return an edit that makes the reason go away, if the user can make one."""
-    if reason != "output" or not outputs:
-        return NOTHING
-    name = outputs[0]
-    if is_cell and name.isidentifier():
-        return f"Fix: if nobody needs it, name it _{name}."
-    return f"Fix: if nobody needs it, do not return {name}."

@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxlite.diagnose.machine import Machine
 from jaxlite_ipython.views.canvas import Canvas, Pen, text_width
-from jaxlite_ipython.views.kernel_data import Card, Gap, KernelFacts, loop_nest
+from jaxlite_ipython.views.kernel_data import Card, KernelFacts, loop_nest
+from jaxlite_ipython.views.kernel_gaps import Gap
+from jaxlite_ipython.views.kernel_plot import draw_roofline, measured_cards
+from jaxlite_ipython.views.kernel_speed import limit_words, speed_of, time_words
 from jaxlite_ipython.views.palette import (
     BLUE,
     DIM,
@@ -54,7 +58,6 @@ class Figure:
 
     value: str
     note: str
-    is_modelled: bool = False
 
 
 def draw_kernels(
@@ -65,10 +68,11 @@ def draw_kernels(
     summary: str,
     figures: Sequence[Figure],
     prefix: str,
+    machine: Machine | None = None,
 ) -> Canvas:
-    """Return the picture."""
+    """Return the picture; with a roofline if kernels were measured and the limits are known."""
     canvas = Canvas(WIDTH, 0)
-    painter = _Painter(canvas, facts, prefix, is_brief=level > 0)
+    painter = _Painter(canvas, facts, prefix, is_brief=level > 0, machine=machine)
     start = y = HEADER + STRIP + MARGIN
     shown = facts.cards
     by_bytes = sorted(facts.cards, key=lambda c: -c.n_bytes)
@@ -85,25 +89,32 @@ def draw_kernels(
     if not facts.cards:
         canvas.text((MARGIN, y + 14), "No kernel: every result is an input or a constant.", 13)
         y += 34
+    body = y
+    if machine is not None and measured_cards(facts.cards, machine):
+        y = draw_roofline(canvas, facts.cards, machine, y, WIDTH)
     canvas.height = y + 36
     frame = Canvas(WIDTH, canvas.height)
-    _frame(frame, title, summary, figures)
+    _frame(frame, title, summary, figures, body)
     frame.extend(canvas)
     y = canvas.height - 36
     frame.open_part("legend", y, 36)
     frame.line((1, y), (WIDTH - 1, y), Pen("none", LINE))
+    measured = "time is measured; " if any(c.seconds is not None for c in facts.cards) else ""
     text = (
-        "moved and work are modelled (\N{ALMOST EQUAL TO}), each bar on one scale for all kernels"
+        f"{measured}moved and work are modelled (\N{ALMOST EQUAL TO}, hatched), each bar on one "
+        "scale for all kernels"
     )
     frame.text((MARGIN, y + 23), text, 12, fill=DIM)
     frame.close_group()
     return frame
 
 
-def _frame(canvas: Canvas, title: str, summary: str, figures: Sequence[Figure]) -> None:
+def _frame(
+    canvas: Canvas, title: str, summary: str, figures: Sequence[Figure], body: float
+) -> None:
     canvas.rect(0.5, 0.5, WIDTH - 1, canvas.height - 1, Pen(PAPER, LINE), 9)
     top = HEADER + STRIP
-    canvas.rect(1, top, LEFT - 1, canvas.height - top - 37, Pen(SOFT))
+    canvas.rect(1, top, LEFT - 1, body - top, Pen(SOFT))
     canvas.open_part("header", 0, HEADER)
     title = short(title, 60)
     canvas.text((MARGIN, 29), title, 15, bold=True)
@@ -111,7 +122,7 @@ def _frame(canvas: Canvas, title: str, summary: str, figures: Sequence[Figure]) 
     canvas.text((x, 29), short(summary, int((WIDTH - x - 20) / 6.6)), 13, fill=DIM)
     canvas.line((1, HEADER), (WIDTH - 1, HEADER), Pen("none", LINE))
     canvas.close_group()
-    canvas.line((LEFT, top), (LEFT, canvas.height - 36), Pen("none", LINE))
+    canvas.line((LEFT, top), (LEFT, body), Pen("none", LINE))
     width = WIDTH / max(len(figures), 1)
     canvas.open_part("figures", HEADER, STRIP)
     for k, figure in enumerate(figures):
@@ -126,7 +137,18 @@ def _frame(canvas: Canvas, title: str, summary: str, figures: Sequence[Figure]) 
 
 
 class _Painter:
-    def __init__(self, canvas: Canvas, facts: KernelFacts, prefix: str, *, is_brief: bool) -> None:
+    def __init__(
+        self,
+        canvas: Canvas,
+        facts: KernelFacts,
+        prefix: str,
+        *,
+        is_brief: bool,
+        machine: Machine | None,
+    ) -> None:
+        self.machine = machine
+        self.is_measured = any(c.seconds is not None for c in facts.cards)
+        self.most_s = max([c.seconds or 0.0 for c in facts.cards], default=0.0) or 1.0
         self.is_brief = is_brief
         self.canvas = canvas
         self.facts = facts
@@ -166,8 +188,9 @@ class _Painter:
         for line in wrap(gap.sentence, int(room / 6.2), 3):
             canvas.text((x, at), line, 12)
             at += 17
-        canvas.text((x, at), gap.cost, 12, fill=DIM)
-        at += 17
+        for line in wrap(gap.cost, int(room / 6.2), 3):
+            canvas.text((x, at), line, 12, fill=DIM)
+            at += 17
         colour = BLUE if gap.has_fix else GREEN
         for line in wrap(gap.fix, int(room / 6.2), 2):
             canvas.text((x, at), line, 12, bold=True, fill=colour)
@@ -183,9 +206,8 @@ class _Painter:
         x = MARGIN + 18.0 * min(card.depth, 4)
         width = LEFT - MARGIN - x
         rows = [] if self.is_brief else _chip_rows(card, width - 32)
-        is_loop = card.kind == "control"
-        bars = 0 if is_loop else (22 if self.is_brief else 44)
-        h = 38 + 25.0 * len(rows) + (4 if rows and is_loop else bars)
+        bars = self.bars(card)[: 1 if self.is_brief else 4]
+        h = 38 + 25.0 * len(rows) + (19.0 * len(bars) + 6 if bars else 4)
         facts = f"{card.title}, {card.result}"
         canvas.open_group(f"{self.prefix}-{card.id}", "jxl-kernel", facts)
         canvas.rect(x, y, width, h, Pen(PAPER, LINE), 7)
@@ -209,15 +231,41 @@ class _Painter:
         for row in rows:
             self.chips(row, x + 16, at)
             at += 25
-        if not is_loop:
-            about = "\N{ALMOST EQUAL TO} "
-            moved = about + bytes_text(card.n_bytes)
-            self.bar("moved", card.n_bytes / self.most_bytes, moved, x + 16, at + 12, family.stroke)
-        if not is_loop and not self.is_brief:
-            work = about + flops_text(card.flops) if card.flops else "none"
-            self.bar("work", card.flops / self.most_flops, work, x + 16, at + 31, family.stroke)
+        at += 12
+        for label, share, value, is_modelled in bars:
+            colour = family.stroke
+            if label == "roofline":
+                self.roofline_bar(share, value, x + 16, at, colour)
+            else:
+                self.bar(label, share, value, x + 16, at, colour, is_modelled=is_modelled)
+            at += 19
         canvas.close_group()
         return y + h
+
+    def bars(self, card: Card) -> list[tuple[str, float, str, bool]]:
+        """Return label, share of the longest, value in words, and whether it is modelled."""
+        found: list[tuple[str, float, str, bool]] = []
+        if self.is_measured:
+            found.append(("time", (card.seconds or 0.0) / self.most_s, time_words(card), False))
+        if card.kind == "control":
+            return found
+        about = "\N{ALMOST EQUAL TO} "
+        moved = about + bytes_text(card.n_bytes)
+        found.append(("moved", card.n_bytes / self.most_bytes, moved, True))
+        work = about + flops_text(card.flops) if card.flops else "none"
+        found.append(("work", card.flops / self.most_flops, work, True))
+        speed = speed_of(card, self.machine)
+        if speed is not None:
+            found.append(("roofline", min(speed.share, 1.0), limit_words(speed), False))
+        return found
+
+    def roofline_bar(self, share: float, value: str, x: float, y: float, colour: str) -> None:
+        """Draw how much of its limit a kernel reaches: the frame is the limit."""
+        canvas = self.canvas
+        canvas.text((x, y), "roofline", 12, fill=DIM)
+        canvas.rect(x + 66, y - 9, 190, 9, Pen(PAPER, FAINT, 1))
+        canvas.rect(x + 66, y - 9, max(190 * share, 2.0), 9, Pen(colour))
+        canvas.text((x + 266, y), value, 11.5, bold=True)
 
     def chips(self, row: list[tuple[str, str]], x: float, y: float) -> None:
         for label, name in row:
@@ -228,12 +276,24 @@ class _Painter:
             self.canvas.text((x + width / 2, y + 14), label, 11.5, anchor="middle")
             x += width + 5
 
-    def bar(self, label: str, share: float, value: str, x: float, y: float, colour: str) -> None:
+    def bar(
+        self,
+        label: str,
+        share: float,
+        value: str,
+        x: float,
+        y: float,
+        colour: str,
+        *,
+        is_modelled: bool,
+    ) -> None:
         canvas = self.canvas
         canvas.text((x, y), label, 12, fill=DIM)
         canvas.rect(x + 66, y - 9, 190, 9, Pen(LINE), 2)
         length = max(190 * share, 2.0 if share else 0.0)
-        if length:
+        if length and not is_modelled:
+            canvas.rect(x + 66, y - 9, length, 9, Pen(colour), 2)
+        elif length:
             # Modelled, not measured: an outline with a light filling.
             canvas.rect(x + 66, y - 9, length, 9, Pen(PAPER, colour, 1), 2)
             for k in range(0 if self.is_brief else int(length // 5)):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from jaxlite_ipython.views.kernel_data import Card, Gap, loop_nest
-from jaxlite_ipython.views.words import bytes_text, columns, flops_text
+from jaxlite.diagnose.machine import Machine
+from jaxlite_ipython.views.kernel_data import Card, loop_nest
+from jaxlite_ipython.views.kernel_gaps import Gap
+from jaxlite_ipython.views.kernel_plot import machine_rows, measured_cards
+from jaxlite_ipython.views.kernel_speed import limit_words, rate_words, speed_of, time_words
+from jaxlite_ipython.views.words import bytes_text, columns, count, flops_text, time_text
 
 if TYPE_CHECKING:
     from jaxlite_ipython.views.kernels_graph import KernelsView
@@ -24,15 +29,19 @@ def kernel_text(view: KernelsView) -> str:
         parts.append("  No kernel: every result is an input or a constant.")
         return "\n\n".join(parts)
     parts.append(_table(view))
+    parts += _roofline(view)
     parts += [_details(card) for card in facts.cards]
     return "\n\n".join(parts)
 
 
 def _table(view: KernelsView) -> str:
     facts = view.facts
-    head = ("", "kernel", "operations", "result", "moved", "work")
+    head = ["", "kernel", "operations", "result", "moved", "work"]
     rows = [head, *[_row(card) for card in facts.cards]]
-    lines = columns(rows, right=[4, 5]).split("\n")
+    if view.timing is not None:
+        for row, extra in zip(rows, [("time", "roofline"), *_measured(view)], strict=True):
+            row[4:4], row[6:] = [extra[0]], [row[5], extra[1]]
+    lines = columns(rows, right=[4, 5, 6] if view.timing else [4, 5]).split("\n")
     result = [lines[0]]
     for card, line in zip(facts.cards, lines[1:], strict=True):
         result += [part for gap in facts.before(card) for part in _gap_lines(gap)]
@@ -40,16 +49,40 @@ def _table(view: KernelsView) -> str:
     return "\n".join(result)
 
 
-def _row(card: Card) -> tuple[str, ...]:
+def _measured(view: KernelsView) -> Iterator[tuple[str, str]]:
+    """Yield time and share of the limit per kernel."""
+    for card in view.facts.cards:
+        speed = speed_of(card, view.machine)
+        spread = f" \N{PLUS-MINUS SIGN}{time_text(card.spread_s)}" if card.seconds else ""
+        yield time_words(card) + spread, limit_words(speed) if speed else ""
+
+
+def _roofline(view: KernelsView) -> list[str]:
+    """Return what the machine can, what each kernel reaches, what is outside kernels."""
+    machine = view.machine
+    if machine is None:
+        return []
+    rows: list[tuple[str, ...]] = list(machine_rows(machine))
+    for card, speed in measured_cards(view.facts.cards, machine):
+        rows.append((card.id, *rate_words(speed), limit_words(speed)))
+    head = f"roofline (log-log: GFLOP/s over FLOP per byte moved): {machine.name}, "
+    parts = [f"{head}{count(machine.cores, 'core')}\n{columns(rows)}"]
+    outside = view.outside_s()
+    if outside is not None:
+        parts.append(f"outside kernels: {time_text(outside)} a call")
+    return parts
+
+
+def _row(card: Card) -> list[str]:
     is_loop = card.kind == "control"
-    return (
+    return [
         "  " * card.depth + card.id,
         card.title,
         " ".join(label for label, _ in card.chips),
         card.result,
         "" if is_loop else _ABOUT + bytes_text(card.n_bytes),
         "" if is_loop or not card.flops else _ABOUT + flops_text(card.flops),
-    )
+    ]
 
 
 def _gap_lines(gap: Gap) -> list[str]:
@@ -71,8 +104,9 @@ def _details(card: Card) -> str:
     return "\n".join(lines)
 
 
-def card_data(card: Card) -> dict[str, Any]:
+def card_data(card: Card, machine: Machine | None) -> dict[str, Any]:
     """Return a card as plain data."""
+    speed = speed_of(card, machine)
     return {
         "id": card.id,
         "title": card.title,
@@ -83,6 +117,10 @@ def card_data(card: Card) -> dict[str, Any]:
         "stores": [{"name": n, "type": t, "bytes": b} for n, t, b in card.stores],
         "bytes": card.n_bytes,
         "flops": card.flops,
+        "measured_s": card.seconds,
+        "spread_s": card.spread_s,
+        "roofline_s": speed.full_speed_s if speed else None,
+        "limit": speed.limit if speed else None,
         "lines": [{"line": lane.first, "text": lane.text} for lane in card.lanes],
         "source": card.source,
         "depth": card.depth,
@@ -99,4 +137,5 @@ def gap_data(gap: Gap) -> dict[str, Any]:
         "cost": gap.cost,
         "fix": gap.fix if gap.has_fix else "",
         "bytes": gap.n_bytes,
+        "seconds": gap.seconds,
     }

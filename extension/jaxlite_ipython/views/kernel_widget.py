@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from jaxlite.diagnose.machine import Machine
 from jaxlite_ipython.views.contract import Field, Source
 from jaxlite_ipython.views.kernel_data import Card, KernelFacts, loop_nest
+from jaxlite_ipython.views.kernel_speed import limit_words, rate_words, speed_of, time_words
 from jaxlite_ipython.views.source_lines import Lane
 from jaxlite_ipython.views.words import bytes_text, flops_text
 
@@ -29,17 +31,20 @@ def node_data(card: Card) -> dict[str, Any]:
     }
 
 
-def card_fields(card: Card, facts: KernelFacts) -> list[Field]:
+def card_fields(card: Card, facts: KernelFacts, machine: Machine | None) -> list[Field]:
     """Return the fields of the detail strip: what runs, what is read and stored, why not fused."""
     about = "\N{ALMOST EQUAL TO} "
     moved = f"{about}{bytes_text(card.n_bytes)} moved" if card.n_bytes else ""
     work = f"{about}{flops_text(card.flops)}" if card.flops else ""
+    time = f"{time_words(card)} measured" if card.seconds is not None else ""
+    speed = speed_of(card, machine)
+    limit = [limit_words(speed), " \N{MIDDLE DOT} ".join(rate_words(speed))] if speed else []
     fields: list[Field] = [
         {
             "title": "kernel",
             "big": f"{card.id} {card.title}",
             "code": [card.result],
-            "lines": [part for part in (moved, work) if part],
+            "lines": [part for part in (time, moved, work, *limit) if part],
         },
         {
             "title": "reads and stores",
