@@ -9,6 +9,7 @@ compared, and once per executed cell the contents (JL201 to JL204).
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 import time
@@ -108,6 +109,8 @@ class Notices:
         if result.success and "jit" in raw and not body:
             found = lint_cell(source, self.shell.user_ns, self.history, has_run=True)
             self.lint(found)
+        if any(self._watch.has_news(entry) for entry in list(self._entries.values())):
+            gc.collect()  # a function that nobody can call any more is no news
         for key, entry in list(self._entries.items()):
             function = self._functions[key]()
             if function is not None:

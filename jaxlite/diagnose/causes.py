@@ -105,10 +105,21 @@ def _same_key(new: Miss, old: Miss) -> list[Difference]:
     ]
     if changed:
         return changed
+    if old.is_cached and new.evicted is None and new.key.static[1:]:
+        return [_alike(new, old)]
     reason, line = new.evicted or ("the compilation was dropped", None)
     if reason == "global":
         return [Difference("G", "", "", "a captured value changed")]
     return [Difference("X", "", "", reason + (f" at {line.short()}" if line else ""))]
+
+
+def _alike(new: Miss, old: Miss) -> Difference:
+    """Return the static argument that differs although type, hash and text do not."""
+    pairs = list(zip(new.key.static[1:], old.key.static[1:]))
+    odd = [(p, a) for (p, a), (_, b) in pairs if a.contents != b.contents] or [pairs[-1][0]]
+    place, mark = odd[0]
+    name = f"static {place_name(place, new.parameters)}"
+    return Difference("V", name, mark.text, f"another {mark.type_name} that prints alike")
 
 
 def _values(old: str, new: str) -> tuple[str, str]:

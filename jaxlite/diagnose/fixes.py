@@ -368,6 +368,8 @@ def _removed(source: Source, explained: Iterable[Explanation]) -> list[Edit] | N
             return None
         if len(getattr(source.parents[statement], "body", [])) == 1:
             edits.append((*source.span(statement), "pass"))
+        elif not source.is_alone(statement):
+            edits.append((*source.span_with_semicolon(statement), ""))
         else:
             edits.append((*source.line_span(statement), ""))
     return edits

@@ -179,10 +179,18 @@ def _move(source: Source, node: Any, scope: Any, edits: list[Edit]) -> list[Edit
     )
     if is_statement:
         statement: Any = node if isinstance(node, ast.FunctionDef) else parent
-        start, end = source.line_span(statement)
-        moved = textwrap.dedent(_edited(source, start, end, edits))
+        is_alone = source.is_alone(statement)
+        is_all = len(getattr(source.parents[statement], "body", [])) == 1
+        if is_alone and not is_all:
+            start, end = source.line_span(statement)
+            moved, left = textwrap.dedent(_edited(source, start, end, edits)), ""
+        else:
+            start, end = source.span(statement)
+            moved, left = f"{_edited(source, start, end, edits)}\n", "pass"
+            if not is_all:
+                end, left = source.span_with_semicolon(statement)[1], ""
         rest = [e for e in edits if not start <= e[0] < end]
-        return [*rest, (start, end, ""), (at, at, textwrap.indent(moved, indent))]
+        return [*rest, (start, end, left), (at, at, textwrap.indent(moved, indent))]
     start, end = source.span(node)
     name = _free_name(source)
     text = f"{indent}{name} = {_edited(source, start, end, edits)}\n"

@@ -17,6 +17,7 @@ __all__ = [
     "CELL_FILE",
     "jitted_behind",
     "name_files_with",
+    "name_in_code",
     "name_of_site",
     "place_of",
     "question",
@@ -44,12 +45,23 @@ def name_of_site(site: Site) -> str:
     return (title_of(site.file) if site.file.startswith(CELL_FILE) else "") or site.name
 
 
+def name_in_code(fun: Any) -> str:
+    """Return the name by which the user can mention the jitted form of ``fun``, '' if unknown.
+
+    A lambda has none; a bound method or a partial is jitted under a name nobody knows.
+    """
+    if not isinstance(fun, types.FunctionType):
+        return ""
+    name = fun.__qualname__.rpartition("<locals>.")[2]
+    return name if all(part.isidentifier() for part in name.split(".")) else ""
+
+
 def question(function: Any) -> str:
     """Return the call that explains the compiles of a jitted function, as the user can write it."""
     site = site_of(function)
-    name = getattr(function.__wrapped__, "__name__", "")
+    name = name_in_code(function.__wrapped__)
     is_cell = site is not None and site.file.startswith(CELL_FILE)
-    if name.isidentifier() and not is_cell:
+    if name and not is_cell:
         return f"jaxlite.why_recompiled({name})"
     number = _NUMBER.search(title_of(site.file)) if site is not None else None
     return f"jaxlite.why_recompiled({number[1] if number else ''})"

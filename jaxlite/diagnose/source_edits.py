@@ -110,6 +110,23 @@ class Source:
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
         return self.line_starts[first - 1], self.line_starts[node.end_lineno]
 
+    def is_alone(self, node: Any) -> bool:
+        """Say whether the lines of a statement hold nothing else but a comment."""
+        start, end = self.line_span(node)
+        first, last = self.span(node)
+        decorated = bool(getattr(node, "decorator_list", ()))
+        before = b"" if decorated else self.data[start:first]
+        after = self.data[last:end].strip()
+        return not before.strip() and (not after or after.startswith(b"#"))
+
+    def span_with_semicolon(self, node: Any) -> tuple[int, int]:
+        """Return start and end of a statement, with a semicolon behind it."""
+        start, end = self.span(node)
+        rest = self.data[end : self.line_span(node)[1]]
+        if rest.lstrip().startswith(b";"):
+            end += len(rest) - len(rest.lstrip().removeprefix(b";").lstrip(b" \t"))
+        return start, end
+
     def indent(self, node: Any) -> str:
         """Return the indentation of a statement."""
         start = self.line_starts[node.lineno - 1]

@@ -123,6 +123,16 @@ class StaleWatch:
         retraced: Runner = function.retraced_runner(entry)
         return retraced
 
+    def has_news(self, entry: Any) -> bool:
+        """Say whether something has changed that has not been told."""
+        if config.frame.stale_globals != "warn":
+            return False
+        return any(
+            (id(entry), "JL202", c.value.path, c.new) not in self._said
+            for c in changes(entry.captured)
+            if c.value.current() is not MISSING
+        )
+
     def check_contents(self, function: Any, entry: Any) -> None:
         """Compare contents too (once per executed cell).
 

@@ -185,6 +185,12 @@ def argument_rows(e: Explanation) -> list[tuple[str, str, str, str]]:
         (n, new.get(n, "-"), old.get(n, "-"), by_path.get(n, "same"))
         for n in dict.fromkeys([*new, *old])
     ]
+    # What is no argument: a container, a captured value, a setting.
+    rows += [
+        (d.path, d.new, d.old, CAUSES[d.cause])
+        for d in e.causes
+        if d.old and d.path.removeprefix("static ") not in {**new, **old}
+    ]
     different = [r for r in rows if r[3] != "same" or r[1] != r[2]]
     if len(rows) > _MAX_ROWS:
         rest = len(rows) - len(different)

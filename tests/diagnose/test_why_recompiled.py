@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import weakref
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import jaxlite as jax
 import jaxlite.numpy as jnp
 from jaxlite.diagnose.misses import all_sites
+from jaxlite.diagnose.places import question
 from tests.diagnose.programs import repaired, run
 
 # cause, program, letters of all traces, traces after the fix
@@ -94,6 +96,23 @@ FIXED = {
         "f = jax.jit(lambda x, c: x * c.twice(), static_argnums=1)\n"
         "f(1.0, Config())\nf(1.0, Config())\n",
         ("1V", 1),
+    ),
+    "statements on one line, made in a loop": (
+        "F",
+        "out = []\nfor i in range(3):\n"
+        "    g = jax.jit(lambda x: x * i); out.append(float(g(1.0)))  # both here\n",
+        ("1FF", 1),
+    ),
+    "a loop on one line": (
+        "F",
+        "out = []\nfor i in range(3): g = jax.jit(lambda x: x * 2); out.append(float(g(1.0)))\n",
+        ("1FF", 1),
+    ),
+    "cache emptied between calls on one line": (
+        "X",
+        "f = jax.jit(lambda x: x + 1)\nout = []\n"
+        "out.append(float(f(1.0))); jax.clear_caches(); out.append(float(f(1.0)))\n",
+        ("1X", 1),
     ),
     "lambda in a loop": (
         "F",
@@ -308,6 +327,40 @@ def test_hash_alike_values_are_told_apart(tmp_path: Path) -> None:
         "static n is 1, was True",
         "static n is 1.0, was 1",
     ]
+
+
+def test_values_that_hash_and_print_alike_are_told_apart(tmp_path: Path) -> None:
+    body = (
+        "class Same:\n    def __init__(self, k):\n        self.k = k\n"
+        "    def __eq__(self, other):\n        return self.k == other.k\n"
+        "    def __hash__(self):\n        return 1\n    def __repr__(self):\n        return 'S'\n"
+        "f = jax.jit(lambda x, c: x * c.k, static_argnums=1)\n"
+        "for k in (1, 2, 1):\n    f(1.0, Same(k))\n"
+    )
+    program = run(tmp_path, body)
+    assert program.causes == "1V"
+    assert "static c is another Same that prints alike, was S" in program.report.verdict
+
+
+def test_what_is_no_argument_has_a_row_of_its_own(tmp_path: Path) -> None:
+    body = "f = jax.jit(lambda p: p[0])\nf([1.0])\nf((1.0,))\n"
+    assert "p         a tuple of 1           a list of 1            pytree" in str(
+        run(tmp_path, body).report
+    )
+
+
+def test_question_names_what_the_user_can_write() -> None:
+    class Model:
+        @functools.partial(jax.jit, static_argnums=0)
+        def step(self, x: Any) -> Any:
+            return x
+
+        def plain(self, x: Any) -> Any:
+            return x
+
+    assert question(Model.step) == "jaxlite.why_recompiled(Model.step)"
+    assert question(jax.jit(Model().plain)) == "jaxlite.why_recompiled()"
+    assert question(jax.jit(lambda x: x)) == "jaxlite.why_recompiled()"
 
 
 def test_object_without_repr_says_that_it_is_another(tmp_path: Path) -> None:

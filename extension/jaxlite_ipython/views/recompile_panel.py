@@ -15,7 +15,7 @@ from typing import Any
 from jaxlite.diagnose.causes import Explanation
 from jaxlite.diagnose.difference import CAUSES
 from jaxlite.diagnose.fixes import Fix
-from jaxlite.diagnose.places import title_of
+from jaxlite.diagnose.places import name_in_code, title_of
 from jaxlite.diagnose.why_recompiled import Report, argument_rows
 from jaxlite_ipython.report import milliseconds
 from jaxlite_ipython.views.contract import Field
@@ -92,14 +92,17 @@ def changed_lines(fix: Fix) -> list[str]:
 
 def keep_fixed(report: Report) -> list[str]:
     """Return code that raises instead of compiling again, for functions that have a name."""
-    if not report.name.isidentifier():
+    function = report.entries[0].miss.site.function if report.entries else None
+    jitted = function() if function is not None else None
+    name = name_in_code(jitted.__wrapped__) if jitted is not None else ""
+    if not name or not report.name.isidentifier():
         return []
     call = report.entries[-1].miss.caller if report.entries else None
-    inside = call.text if call is not None and call.text else f"{report.name}(...)"
+    inside = call.text if call is not None and call.text else f"{name}(...)"
     best = {letter for fix in report.fixes for letter in fix.cause}
     left = sum(not set(e.letters) <= best for e in report.entries)
     return [
-        f"with jaxlite.no_recompile({report.name}):",
+        f"with jaxlite.no_recompile({name}):",
         f"    {inside}",
         f"@jaxlite.jit(max_traces={max(left, 1)})  # an error on the next trace",
     ]
