@@ -13,6 +13,7 @@ JAX does and binds one primitive; composites are few. Axes mostly count from the
 from typing import Any
 
 from jaxlite.api.control_flow import cond, switch
+from jaxlite.api.implicit import custom_linear_solve, custom_root
 from jaxlite.api.loops import associative_scan, fori_loop, map, scan, while_loop
 from jaxlite.lax import linalg
 from jaxlite.lax.barriers import *  # noqa: F403
@@ -67,6 +68,8 @@ __all__ = [
     "ScatterDimensionNumbers",
     "associative_scan",
     "cond",
+    "custom_linear_solve",
+    "custom_root",
     "fori_loop",
     "linalg",
     "map",
