@@ -237,6 +237,12 @@ class Compiler:
         self._engine.finalize_object()
         return Code(self._engine, self._engine.get_function_address(symbol))
 
+    def assembly(self, text: str) -> str:
+        """Return the careful machine code of ``text`` in this machine's assembly."""
+        with self._lock:
+            assembly: str = self._machines[_CAREFUL].emit_assembly(self.parse(text))
+        return assembly
+
     def clear(self) -> None:
         """Forget machine code that no executable uses."""
         with self._lock:

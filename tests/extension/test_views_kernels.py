@@ -14,7 +14,9 @@ import jaxlite.numpy as jnp
 from tests.extension import view_programs as programs
 
 FURNITURE = re.compile(
-    r"moved|work|none|\d+|\+\d+|K\d+ source|L\d+ source|loop nest|library call|runs in Python"
+    r"moved|work|none|\d+|\d+\N{EN DASH}\d+|\+\d+|[KL]\d+ source|loop nest|library call"
+    r"|runs in Python"
+    r"|.*stripe and number: your line it comes from"
     r"|steps of the program|loop nest, .*|(time is measured; )?moved and work are modelled.*"
     r"|time|roofline|Roofline|dashed: .*|GFLOP/s|FLOP per byte moved|[\d.e+]+"
 )
@@ -178,3 +180,37 @@ def test_a_call_that_cannot_be_repeated_is_not_measured() -> None:
     assert not x.is_deleted()
     printing = kernels(lambda x: jaxlite.debug.print("{}", x) or x + 1, jnp.ones(3))
     assert "a run would have effects" in printing.text()
+
+
+def test_generated_lines_name_the_users_line() -> None:
+    def f(x: Any, g: Any) -> Any:
+        z = (x - jnp.mean(x, 1, keepdims=True)) / jnp.sqrt(jnp.var(x, 1, keepdims=True) + 1e-5)
+        h = jnp.tanh(z * g)
+        return jnp.sum(h * h, axis=1)
+
+    first = f.__code__.co_firstlineno
+    view = kernels(f, programs.f32(64, 32), programs.f32(32))
+    source = view.data()["sources"][0]
+    assert [u["line"] - first for u in source["user"]] == [1, 2, 3]
+    loops = source["forms"][0]
+    place = dict(zip((line.strip().partition(" ")[2] for line in loops["lines"]), loops["of"]))
+    by_end = {line: k for line, k in place.items() if k is not None}
+    assert loops["of"][:2] == [None, None]  # the head and the loop over rows
+    assert {k for line, k in by_end.items() if "sqrt(" in line} == {0}
+    assert {k for line, k in by_end.items() if line.startswith("= tanh(")} == {1}
+    assert {*by_end.values()} == {0, 1, 2}
+    cuda = next(form for form in source["forms"] if form["title"] == "CUDA C")
+    assert {0, 1} <= {*cuda["of"]}
+
+
+def test_every_form_of_a_kernel_has_a_tab() -> None:
+    source = kernels(lambda x: jnp.tanh(x) * 2, programs.f32(1024)).data()["sources"][0]
+    forms = {form["title"]: form for form in source["forms"]}
+    assert [*forms] == ["Loops", "CUDA C", "LLVM IR", "Assembly"]
+    assert any("__global__" in line for line in forms["CUDA C"]["lines"])
+    assert any("x[" in line and "tanhf" in line for line in forms["CUDA C"]["lines"])
+    assert forms["LLVM IR"]["lines"][0].startswith("define internal void @k0_")
+    assert "instruction" in forms["Assembly"]["lines"][0]
+    assert any("lanes" in mark for mark in forms["Assembly"]["marks"])
+    product = kernels(jnp.dot, programs.f32(99, 99), programs.f32(99, 99)).data()["sources"][0]
+    assert [form["title"] for form in product["forms"]] == ["Loops"]

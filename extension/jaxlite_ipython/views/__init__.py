@@ -7,8 +7,8 @@ gradients: ``column_layout``, ``grad_names``, ``grad_reasons``, ``grad_data``, `
 ``grad_graph``, ``grad_make``; batches: ``vmap_data``, ``vmap_text``, ``vmap_graph``;
 shapes: ``axis_names``, ``axis_data``, ``axis_picture``, ``shapes_view``;
 ``step_values`` and ``step_view`` (the tracer, line by line); kernels: ``kernel_source``,
-``kernel_gaps``, ``kernel_data``, ``kernel_speed``, ``kernel_plot``, ``kernel_picture``,
-``kernel_text``, ``kernel_widget``, ``kernels_graph``;
+``kernel_origin``, ``kernel_gaps``, ``kernel_data``, ``kernel_speed``, ``kernel_plot``,
+``kernel_picture``, ``kernel_text``, ``kernel_forms``, ``kernel_widget``, ``kernels_graph``;
 recompilation: ``recompile_picture``, ``recompile_view``; below them ``contract`` (what a view hands
 to the widget), ``base`` (what all views can do), ``page``, ``explorer`` (the widget), ``canvas``,
 ``shapes``, ``palette``, ``dot``. Graphviz draws no layout

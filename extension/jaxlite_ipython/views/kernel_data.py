@@ -13,6 +13,7 @@ from typing import Any
 from jaxlite.diagnose.machine import Machine
 from jaxlite_ipython.views.costs import family_of, flops_of, label_of, role_of
 from jaxlite_ipython.views.kernel_gaps import Gap, GapReader
+from jaxlite_ipython.views.kernel_origin import Origins, ops_of, origins
 from jaxlite_ipython.views.kernel_source import (
     assign,
     buffer_names,
@@ -75,6 +76,9 @@ class Card:
     seconds: float | None = None
     spread_s: float = 0.0
     steps: list[Any] = field(default_factory=list)
+    #: The user's names of the buffers, and for each line of ``source`` the place of its lane.
+    buffers: dict[str, str] = field(default_factory=dict)
+    origins: Origins = field(default_factory=Origins)
 
 
 @dataclass(slots=True)
@@ -214,7 +218,11 @@ class _Reader:
         if group.kind == "control":
             title = label_of(group.eqns[0])
         named = [n for n, _, _ in stores if not n.startswith("(")]
-        lanes, _ = find_lanes(e.source for e in group.eqns if e.source is not None)
+        eqns = [e for e in group.eqns if e.source is not None]
+        lanes, places = find_lanes(e.source for e in eqns)
+        numbers = {id(lane): k for k, lane in enumerate(lanes)}
+        ops = ops_of(eqns, [numbers[id(lane)] for lane in places])
+        source = source_text(steps, buffers)
         is_control = group.kind == "control"
         return Card(
             number,
@@ -228,10 +236,12 @@ class _Reader:
             0.0 if is_control else times * sum(b for *_, b in (*reads, *stores)),
             0.0 if is_control else times * sum(map(flops_of, group.eqns)),
             lanes,
-            source_text(steps, buffers),
+            source,
             sum(hasattr(s, "kernel") or hasattr(s, "routine") for s in steps),
             depth,
             steps=steps,
+            buffers=buffers,
+            origins=origins(source.split("\n"), ops),
         )
 
 

@@ -49,6 +49,8 @@ MAX_CARDS = 40
 N_SOURCES = 8
 CODE = 11.5
 CODE_LINE = 17.0
+#: The user's lines above the code of a kernel.
+MAX_LANES = 4
 STRIPES = ((SKY, SKY_FILL), (PURPLE, PURPLE_FILL), (ORANGE, ORANGE_FILL))
 
 
@@ -306,40 +308,68 @@ class _Painter:
         canvas = self.canvas
         canvas.open_part("aside", y, 0, LEFT)
         x, width = LEFT + MARGIN, WIDTH - LEFT - 2 * MARGIN
-        n_chars = int((width - 62) / (CODE * 0.602))
-        lines = [part for line in loop_nest(card) for part in _fold(line, n_chars)]
+        n_chars = int((width - 86) / (CODE * 0.602))
+        of = card.origins.lines or [None] * len(loop_nest(card))
+        pairs = zip(loop_nest(card), of, strict=True)
+        lines = [(part, k) for line, k in pairs for part in _fold(line, n_chars)]
         shown = lines[:MAX_SOURCE]
         top = y + 24
         canvas.text((x, y + 13), f"{card.id} source", 13, bold=True)
         canvas.text((x + 86, y + 13), _source_kind(card), 12, fill=DIM)
-        lanes = card.lanes[:4]
-        n_lines = len(lanes) + len(shown) + (len(lanes) < len(card.lanes)) + (shown != lines)
+        n_lanes = min(len(card.lanes), MAX_LANES)
+        n_lines = n_lanes + len(shown) + (n_lanes < len(card.lanes)) + (shown != lines)
         h = n_lines * CODE_LINE + 16
         canvas.rect(x, top, width, h, Pen(LANE, LINE), 7)
-        at = top + 8
-        for k, lane in enumerate(lanes):
-            stripe, fill = STRIPES[k % len(STRIPES)]
-            canvas.rect(x + 1, at, width - 2, CODE_LINE, Pen(fill))
-            canvas.rect(x + 1, at, 4, CODE_LINE, Pen(stripe))
-            number = str(lane.first or "")
-            canvas.text((x + 34, at + 12.5), number, 11, mono=True, anchor="end", fill=DIM)
-            text = short(lane.text, n_chars)
-            canvas.text((x + 48, at + 12.5), text, CODE, mono=True)
-            at += CODE_LINE
-        if len(lanes) < len(card.lanes):
-            more = count(len(card.lanes) - len(lanes), "more line")
-            canvas.text((x + 48, at + 12.5), f"and {more} of yours", CODE, fill=DIM)
-            at += CODE_LINE
+        at = self.user_lines(card, x, top + 8, width, n_chars)
         canvas.line((x, at + 1), (x + width, at + 1), Pen("none", LINE))
-        for k, line in enumerate(shown):
-            canvas.text((x + 34, at + 14), str(k + 1), 10, mono=True, anchor="end", fill=FAINT)
-            canvas.text((x + 48, at + 14), short(line, n_chars), CODE, mono=True)
-            at += CODE_LINE
+        self.code_lines(card, shown, x, at, width)
         if shown != lines:
             more = count(len(lines) - len(shown), "more line")
+            at += CODE_LINE * len(shown)
             canvas.text((x + 48, at + 14), f"{more} in .text()", CODE, fill=DIM)
         canvas.close_group()
         return top + h
+
+    def user_lines(self, card: Card, x: float, at: float, width: float, n_chars: int) -> float:
+        """Draw the user's lines, each with its stripe; return the end."""
+        canvas = self.canvas
+        for k, lane in enumerate(card.lanes[:MAX_LANES]):
+            self.stripe(k, x, at, width)
+            number = str(lane.first or "")
+            canvas.text((x + 34, at + 12.5), number, 11, mono=True, anchor="end", fill=DIM)
+            canvas.text((x + 48, at + 12.5), short(lane.text, n_chars), CODE, mono=True)
+            at += CODE_LINE
+        if len(card.lanes) > MAX_LANES:
+            more = count(len(card.lanes) - MAX_LANES, "more line")
+            canvas.text((x + 48, at + 12.5), f"and {more} of yours", CODE, fill=DIM)
+            at += CODE_LINE
+        return at
+
+    def code_lines(
+        self,
+        card: Card,
+        shown: Sequence[tuple[str, int | None]],
+        x: float,
+        at: float,
+        width: float,
+    ) -> None:
+        """Draw generated lines with the stripe and the number of the user's line they compute."""
+        canvas = self.canvas
+        for k, (line, place) in enumerate(shown):
+            if place is not None and len(card.lanes) > 1:
+                if place < MAX_LANES:
+                    self.stripe(place, x, at + 1.5, width)
+                number = card.lanes[place].number
+                canvas.text((x + width - 10, at + 14), number, 11, mono=True, anchor="end")
+            canvas.text((x + 34, at + 14), str(k + 1), 10, mono=True, anchor="end", fill=FAINT)
+            canvas.text((x + 48, at + 14), line, CODE, mono=True)
+            at += CODE_LINE
+
+    def stripe(self, number: int, x: float, y: float, width: float) -> None:
+        """Draw the background of a line that belongs to the n-th of the user's lines."""
+        colour, fill = STRIPES[number % len(STRIPES)]
+        self.canvas.rect(x + 1, y, width - 2, CODE_LINE, Pen(fill))
+        self.canvas.rect(x + 1, y, 4, CODE_LINE, Pen(colour))
 
 
 def _fold(line: str, width: int) -> list[str]:
@@ -352,6 +382,8 @@ def _fold(line: str, width: int) -> list[str]:
 def _source_kind(card: Card) -> str:
     kinds = {"dot": "library call", "host": "runs in Python", "control": "steps of the program"}
     kind = kinds.get(card.kind, "loop nest")
+    if kind == "loop nest" and len(card.lanes) > 1:
+        kind += ", stripe and number: your line it comes from"
     return f"{kind}, {count(card.n_steps, 'launch', 'launches')}" if card.n_steps > 1 else kind
 
 

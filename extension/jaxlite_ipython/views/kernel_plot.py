@@ -140,6 +140,8 @@ def _draw_kernel(
     width = text_width(card.id, 12, bold=True)
     places = [(x + 9, y + 5), (x - 9 - width, y + 5), (x - width / 2, y + 20)]
     places += [(x + 9, y + 19), (x - 9 - width, y + 19), (x - width / 2, y - 10)]
+    if abs(roof - y) < 16:  # beside the mark is the roof
+        places = places[2:5] + places[:2]
     taken.append((x - 6, y - 6, x + 6, y + 6))
     for left, base in places:
         box = (left, base - 10, left + width, base + 2)

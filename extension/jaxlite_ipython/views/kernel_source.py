@@ -8,9 +8,11 @@ from typing import Any
 
 from jaxlite_ipython.views.costs import role_of
 
-__all__ = ["assign", "buffer_names", "inner_names", "inner_steps", "source_text"]
+__all__ = ["assign", "buffer_names", "inner_names", "inner_steps", "renamed", "source_text"]
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+#: A word that is no field, such as the ``x`` of ``blockIdx.x``.
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
 def assign(groups: list[Any], steps: list[Any]) -> list[list[Any]]:
@@ -121,7 +123,12 @@ def source_text(steps: list[Any], buffers: dict[str, str]) -> str:
 def _kernel_text(step: Any, buffers: dict[str, str]) -> str:
     """Return the loop nest with the user's names for its buffers."""
     text = _without_comments(str(step.kernel))
-    own = set(_WORD.findall(text))
+    return renamed(text, step, buffers)
+
+
+def renamed(text: str, step: Any, buffers: dict[str, str]) -> str:
+    """Return code of a kernel with the user's names for its buffers."""
+    own = set(_NAME.findall(text))
     table: dict[str, str] = {}
     for param, view in zip(step.kernel.params, step.args, strict=True):
         name = buffers.get(view.buffer)

@@ -100,8 +100,18 @@ def _details(card: Card) -> str:
         texts = [f"{name} {kind} ({bytes_text(b)})" for name, kind, b in values]
         lines.append(f"  {word}  {', '.join(texts) or 'nothing'}")
     if card.source:
-        lines += [f"    {line}" for line in loop_nest(card)]
+        lines += [f"    {line}" for line in _numbered(card)]
     return "\n".join(lines)
+
+
+def _numbered(card: Card) -> list[str]:
+    """Return the loop nest, each line behind the number of the user's line that it computes."""
+    source = loop_nest(card)
+    if len(card.lanes) < 2 or not card.origins.lines:
+        return source
+    numbers = ["" if k is None else card.lanes[k].number for k in card.origins.lines]
+    width = max(map(len, numbers)) + 2
+    return [f"{n:<{width}}{line}" for n, line in zip(numbers, source, strict=True)]
 
 
 def card_data(card: Card, machine: Machine | None) -> dict[str, Any]:

@@ -1,23 +1,17 @@
-"""What the widget needs of the kernels. In: cards and gaps. Out: nodes, fields, sources."""
+"""What the widget needs of the kernels. In: cards and gaps. Out: nodes, fields."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from jaxlite.diagnose.machine import Machine
-from jaxlite_ipython.views.contract import Field, Source
-from jaxlite_ipython.views.kernel_data import Card, KernelFacts, loop_nest
+from jaxlite_ipython.views.contract import Field
+from jaxlite_ipython.views.kernel_data import Card, KernelFacts
 from jaxlite_ipython.views.kernel_speed import limit_words, rate_words, speed_of, time_words
-from jaxlite_ipython.views.source_lines import Lane
 from jaxlite_ipython.views.words import bytes_text, flops_text
 
-__all__ = ["card_fields", "card_source", "node_data"]
-
-#: A line of a loop nest that computes something: neither a heading nor a loop.
-_COMPUTES = re.compile(r"\s*(?!kernel |for |while |if |one of |acc )\S.*( = |<-)")
-_STORED = re.compile(r"\s*(\w+)(\[.*\])? (=|<-)")
+__all__ = ["card_fields", "node_data"]
 
 
 def node_data(card: Card) -> dict[str, Any]:
@@ -63,26 +57,3 @@ def card_fields(card: Card, facts: KernelFacts, machine: Machine | None) -> list
 
 def _values(word: str, values: Sequence[tuple[str, str, float]]) -> list[str]:
     return [f"{word:<7}{name} {kind} ({bytes_text(b)})" for name, kind, b in values]
-
-
-def card_source(card: Card) -> Source:
-    """Return the user's lines and the loop nest of a card, linked where it is sure."""
-    user = [{"key": k, "line": x.first, "text": x.text} for k, x in enumerate(card.lanes)]
-    lines = loop_nest(card)
-    return {
-        "node": card.id,
-        "user": user,
-        "forms": [{"title": "Loops", "lines": lines, "of": [_cause(t, card.lanes) for t in lines]}],
-    }
-
-
-def _cause(text: str, lanes: Sequence[Lane]) -> int | None:
-    """Return the place of the user's line that a line of the loop nest computes."""
-    if not _COMPUTES.match(text):
-        return None
-    if len(lanes) == 1:
-        return 0
-    # One statement may compute several of the user's lines; the value it stores has one.
-    stored = _STORED.match(text)
-    targets = [k for k, lane in enumerate(lanes) if stored and lane.target == stored[1]]
-    return targets[-1] if targets else None

@@ -16,11 +16,12 @@ from jaxlite_ipython.report import milliseconds
 from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.canvas import Canvas
 from jaxlite_ipython.views.kernel_data import Card, KernelFacts, kernel_facts
+from jaxlite_ipython.views.kernel_forms import card_sources
 from jaxlite_ipython.views.kernel_gaps import Gap
 from jaxlite_ipython.views.kernel_picture import MAX_CARDS, Figure, draw_kernels
 from jaxlite_ipython.views.kernel_plot import measured_cards
 from jaxlite_ipython.views.kernel_text import card_data, gap_data, kernel_text
-from jaxlite_ipython.views.kernel_widget import card_fields, card_source, node_data
+from jaxlite_ipython.views.kernel_widget import card_fields, node_data
 from jaxlite_ipython.views.lane_dot import quote
 from jaxlite_ipython.views.palette import EDGE, FAMILIES
 from jaxlite_ipython.views.traced import Subject
@@ -248,7 +249,7 @@ class KernelsView(View):
             "nodes": [node_data(card) for card in facts.cards],
             "edges": [{"from": g.producer, "to": g.consumer} for g in facts.gaps],
             "details": {card.id: card_fields(card, facts, self.machine) for card in facts.cards},
-            "sources": [card_source(card) for card in facts.cards if card.source],
+            "sources": card_sources(facts.cards, c),
         }
 
     def dot(self) -> str:
