@@ -167,7 +167,7 @@ def padtype_to_pads(
         total = max((-(-n // step) - 1) * step + k - n, 0)
         less, more = total // 2, total - total // 2
         pads.append((less, more) if word == "SAME" else (more, less))
-    return pads
+    return [(int(low), int(high)) for low, high in pads]
 
 
 def _ints(values: Sequence[int]) -> tuple[int, ...]:

@@ -169,6 +169,9 @@ def sort_key_val(
     return sorted_keys, sorted_values
 
 
+_LAST_INT32 = 2**31 - 1
+
+
 def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Value]:
     """Return the ``k`` greatest elements along ``axis``, descending, and where they were.
 
@@ -183,6 +186,11 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Value]:
     x = as_array(operand, "top_k")
     if x.ndim == 0:
         raise TypeError("top_k operand must have >= 1 dimension, got ()")
+    if max(x.shape) > _LAST_INT32:
+        raise ValueError(
+            "top_k returns int32 indices, which will overflow for array dimensions larger than the "
+            f"maximum int32 ({_LAST_INT32}). Got operand.shape={x.shape}"
+        )
     return list(sorting.top_k(x, operator.index(k), axis_of(axis, x.ndim)))
 
 

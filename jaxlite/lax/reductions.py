@@ -168,6 +168,9 @@ def reduce(
         )
     axes = tuple(operator.index(d) for d in dimensions)
     values = [as_array(a, "reduce", i) for i, a in enumerate(arrays)]
+    if any(np.ndim(i) if not isinstance(i, Array) else i.ndim for i in inits):
+        listed = [tuple(np.shape(i)) for i in inits]
+        raise ValueError(f"reduce found non-scalar initial value: {listed}")
     if len(values) == 1 and neutral_start(computation, inits[0], values[0].dtype):
         return tree_unflatten(tree, [_KNOWN[computation][0](values[0], axes)])
     starts = [

@@ -194,7 +194,15 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Value:
         if is_python
         else dtypes.requested_dtype(new_dtype, "convert_element_type")
     )
+    if type(operand) is int and not _fits(operand, dtypes.default_dtype(int)):
+        # A Python number that no default integer holds wraps; it comes as the widest there is.
+        operand = np.asarray(operand, np.int64).astype(dtypes.storage_dtype(dt))
     return convert_type(as_array(operand, "convert_element_type"), dt, False)
+
+
+def _fits(number: int, dtype: Any) -> bool:
+    info = np.iinfo(dtype)
+    return bool(info.min <= number <= info.max)
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Value:

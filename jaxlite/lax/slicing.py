@@ -125,7 +125,7 @@ def _starts(
             f"({len(parts)} vs {operand.shape})"
         )
     kinds = [dtypes.dtype(p, canonicalize=True) for p in parts]
-    if any(dtypes.kind_of(k) not in "iu" for k in kinds):
+    if any(dtypes.kind_of(k) not in "iu" for k in kinds) or len(set(kinds)) > 1:
         listed = ", ".join(k.name for k in kinds)
         raise TypeError(
             f"index arguments to {name} must be integers of the same type, got: {listed}"
@@ -152,6 +152,12 @@ def _start(index: Any, size: int, wrap: bool, name: str) -> Value:
         return index
     is_negative = lt_p.bind(index, constant(0, index.dtype))
     return select_n_p.bind(is_negative, index, add_p.bind(index, constant(size, index.dtype)))
+
+
+def _starts_along(x: Value, start: Any, axis: int) -> list[Any]:
+    """Return zeros of the type of ``start`` for all axes but ``axis``."""
+    starts = [np.zeros((), dtypes.dtype(start, canonicalize=True))] * x.ndim
+    return [*starts[:axis], start, *starts[axis + 1 :]]
 
 
 def _same_type(starts: list[Value]) -> list[Value]:
@@ -200,9 +206,8 @@ def dynamic_slice_in_dim(
     """Return ``slice_size`` elements from ``start_index`` on along one axis."""
     x = as_array(operand, "dynamic_slice_in_dim")
     axis = axis_of(axis, x.ndim)
-    starts: list[Any] = [0] * x.ndim
-    sizes = list(x.shape)
-    starts[axis], sizes[axis] = start_index, operator.index(slice_size)
+    starts, sizes = _starts_along(x, start_index, axis), list(x.shape)
+    sizes[axis] = operator.index(slice_size)
     return dynamic_slice(x, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
@@ -246,8 +251,7 @@ def dynamic_update_slice_in_dim(
     """Return ``operand`` with ``update`` written from ``start_index`` on along one axis."""
     x = as_array(operand, "dynamic_update_slice_in_dim")
     axis = axis_of(axis, x.ndim)
-    starts: list[Any] = [0] * x.ndim
-    starts[axis] = start_index
+    starts = _starts_along(x, start_index, axis)
     return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
 
 

@@ -94,7 +94,13 @@ def reduce_window(
 
     def combine(a: list[Value], b: list[Value]) -> list[Value]:
         out = computation(tree_unflatten(tree, a), tree_unflatten(tree, b))
-        return list(tree_flatten(out)[0])
+        results, out_tree = tree_flatten(out)
+        if out_tree != tree:
+            raise ValueError(
+                "reduce_window output must have the same tree structure as the operands "
+                f"{tree} vs. {out_tree}"
+            )
+        return list(results)
 
     is_padded = any(low > 0 or high > 0 for low, high in params["padding"])
     inside = None

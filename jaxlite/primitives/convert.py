@@ -119,6 +119,9 @@ class BitcastConvertType(Primitive):
 
     def impl(self, xp: ArrayModule, x: Any, *, new_dtype: Any) -> Any:
         dtype = dtypes.storage_dtype(new_dtype)
+        old_bits, new_bits = dtypes.bit_width(x.dtype), dtypes.bit_width(dtype)
+        if old_bits != new_bits and min(old_bits, new_bits) < 8:
+            return _regroup(xp, x, old_bits, new_bits, dtype)
         x = xp.ascontiguousarray(x).reshape(x.shape)
         ratio = x.dtype.itemsize / dtype.itemsize
         if ratio > 1:
@@ -137,14 +140,30 @@ class BitcastConvertType(Primitive):
 
     def can_lower(self, avals: tuple[ShapedArray, ...], params: dict[str, Any]) -> bool:
         """Say whether the widths agree, so that elements correspond."""
-        new = dtypes.storage_dtype(params["new_dtype"])
-        return dtypes.storage_dtype(avals[0].dtype).itemsize == new.itemsize
+        return dtypes.bit_width(avals[0].dtype) == dtypes.bit_width(params["new_dtype"])
 
     def pull(
         self, operands: tuple[Pull, ...], index: tuple[ir.Expr, ...], *, new_dtype: Any
     ) -> ir.Expr:
         """Return the kernel IR of element ``index``."""
         return ir.bitcast(operands[0](index), dtypes.storage_dtype(new_dtype))
+
+
+def _regroup(xp: ArrayModule, x: Any, old_bits: int, new_bits: int, dtype: Any) -> Any:
+    """Bitcast from or to elements of less than a byte, each of which is kept in a byte."""
+    if old_bits > new_bits:
+        whole = xp.ascontiguousarray(x).reshape(x.shape).view(f"u{x.dtype.itemsize}")[..., None]
+        shifts = xp.arange(0, old_bits, new_bits).astype(whole.dtype)
+        parts = ((whole >> shifts) & whole.dtype.type(2**new_bits - 1)).astype(np.uint8)
+        if dtypes.kind_of(dtype) == "i":  # the top bit is the sign
+            half = np.uint8(2 ** (new_bits - 1))
+            parts = ((parts ^ half) - half).astype(np.int8)
+        return parts.astype(dtype)
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    parts = x.astype(np.int8).astype(unsigned) & unsigned.type(2**old_bits - 1)
+    shifts = xp.arange(0, new_bits, old_bits).astype(unsigned)
+    out = xp.sum(parts << shifts, axis=-1, dtype=unsigned)
+    return out.view(dtype) if out.ndim else xp.asarray(out).view(dtype)
 
 
 def _bitcast_shape(operand: ShapedArray, new_dtype: Any) -> tuple[int, ...]:

@@ -138,12 +138,14 @@ def _broadcast_problem(
             f"got {dims} for operand ndim {operand.ndim} and shape {shape}."
         )
     fits = all(n in (1, shape[d]) for n, d in zip(operand.shape, dims, strict=True))
-    if not fits or len(set(dims)) != len(dims):
+    if not fits:
         return (
             "operand dimension sizes must either be 1, or be equal to their corresponding "
             f"dimensions in the target broadcast shape; got operand of shape {operand.shape}, "
             f"target broadcast shape {shape}, broadcast_dimensions {dims} "
         )
+    if len(set(dims)) != len(dims):
+        return f"broadcast_dimensions must not contain duplicates, got broadcast_dimensions {dims}"
     return None
 
 
