@@ -16,7 +16,7 @@ computed); then one file per kind of group: ``lower_nest`` and ``tile`` (loops),
 Stage 6: ``llvm_text`` (text under construction), ``llvm_arith``, ``llvm_complex``, ``llvm_math``
 with ``llvm_inline`` (operators), ``llvm_memory``, ``llvm_affine`` and ``llvm_expr`` (expressions),
 ``llvm_loops``, ``llvm_threads`` and ``llvm_kernel`` (kernels), ``llvm_library``, ``llvm_cost``,
-``emit_llvm`` (programs).
+``llvm_lines`` (which line of a loop nest an instruction computes), ``emit_llvm`` (programs).
 
 Decisions. *Pull*: a kernel is made by asking for one element of its result; producers answer with
 expressions of their operands' elements, so slices, pads, broadcasts and gathers are index maps

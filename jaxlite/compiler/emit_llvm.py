@@ -19,6 +19,7 @@ from typing import Final, assert_never
 from jaxlite.compiler import llvm_library
 from jaxlite.compiler.llvm_cost import Costs
 from jaxlite.compiler.llvm_kernel import emit_kernel
+from jaxlite.compiler.llvm_lines import NotedModule
 from jaxlite.compiler.llvm_text import Code, Module
 from jaxlite.compiler.llvm_threads import call_in_threads
 from jaxlite.kernel_ir.nodes import Kernel
@@ -43,9 +44,12 @@ _SHORT_NS: Final = 10_000.0
 _POLL_NS: Final = 1_000_000.0
 
 
-def emit_llvm(program: Program, target: Target) -> str:
-    """Return ``program`` as LLVM text for ``target``."""
-    module = Module(target)
+def emit_llvm(program: Program, target: Target, *, with_lines: bool = False) -> str:
+    """Return ``program`` as LLVM text for ``target``.
+
+    ``with_lines``: instructions say which line of their kernel's loop nest they compute.
+    """
+    module = NotedModule(target) if with_lines else Module(target)
     entry = _Entry(program, module)
     text = entry.function()
     bits = target.vector_bits

@@ -16,7 +16,7 @@ from jaxlite.compiler.llvm_cost import loop_ns
 from jaxlite.compiler.llvm_expr import Binding, Evaluator
 from jaxlite.compiler.llvm_loops import Facts, Span, VectorPlan, facts_of, plan_vector_loop
 from jaxlite.compiler.llvm_operators import combine, identity, plain, reduce_lanes
-from jaxlite.compiler.llvm_text import Block, Code, Lanes, Module, Value, register_type
+from jaxlite.compiler.llvm_text import Block, Lanes, Module, Value, register_type
 from jaxlite.compiler.llvm_threads import (
     PARAMETERS,
     call_in_threads,
@@ -62,7 +62,8 @@ class _KernelEmitter:
         self.kernel = kernel
         self.name = name
         self.groups = groups
-        self.code = Code(module)
+        self.code = module.new_code(name)
+        self.lines = module.lines_of(kernel)
         self.target = module.target
         stored = {groups.get(b, b) for b in facts_of(kernel.body).stored}
         self.stored = {
@@ -94,7 +95,7 @@ class _KernelEmitter:
 
     def _text(self, params: str) -> str:
         comments = "".join(f"; {line}\n" for line in self.kernel.comments)
-        head = f"define internal void @{self.name}({params}) #0"
+        head = f"define internal void @{self.name}({params}) #0{self.code.suffix}"
         return f"{comments}{head} {{\n{self.code.body()}\n}}"
 
     def _groups_of(self, buffers: frozenset[str]) -> set[str]:
@@ -105,6 +106,7 @@ class _KernelEmitter:
     def statements(self, body: tuple[Stmt, ...]) -> None:
         """Emit the statements of a block in order."""
         for stmt in body:
+            self.code.line = self.lines.get(id(stmt), 0)
             match stmt:
                 case Let():
                     self._let(stmt)
@@ -122,6 +124,7 @@ class _KernelEmitter:
                     self._for(stmt)
                 case _:
                     assert_never(stmt)
+        self.code.line = 0
 
     def _let(self, stmt: Let) -> None:
         ev, node = self.eval, nodes.name(stmt.name, stmt.value.dtype)

@@ -8,11 +8,12 @@ still be appended before its loop. Next: ``llvm_arith.py``.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from jaxlite.kernel_ir.nodes import DType
+from jaxlite.kernel_ir.nodes import DType, Kernel
 from jaxlite.kernel_ir.target import Target
 
 #: One value in registers: an operand, or a pair of them for a complex number.
@@ -95,6 +96,14 @@ class Module:
             self.declarations[name] = f"declare {result} @{name}({', '.join(args)}) nounwind"
         return f"@{name}"
 
+    def new_code(self, name: str) -> Code:
+        """Return the code of a new function ``name``."""
+        return Code(self)
+
+    def lines_of(self, kernel: Kernel) -> Mapping[int, int]:
+        """Return the line of each statement that is noted; see ``llvm_lines.py``."""
+        return {}
+
     def constant(self, text: str) -> str:
         """Return the name of a private constant holding ``text`` (type and value)."""
         return self.constants.setdefault(text, f"@.c{len(self.constants)}")
@@ -119,7 +128,13 @@ class Block:
 
 
 class Code:
-    """The blocks of one function. ``block`` is where the next line goes."""
+    """The blocks of one function. ``block`` is where the next line goes.
+
+    ``line`` and ``suffix`` (what ends the function's head) are for ``llvm_lines.py``.
+    """
+
+    line = 0
+    suffix = ""
 
     def __init__(self, module: Module) -> None:
         self.module = module

@@ -7,55 +7,81 @@ run, and needs none to be written.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, TypeAlias
 
 from jaxlite.compiler.emit_cuda import emit_kernel
+from jaxlite.compiler.emit_llvm import emit_llvm
 from jaxlite.kernel_ir.nodes import Kernel
+from jaxlite.kernel_ir.program import Program
 from jaxlite.runtime import cpu
 
 __all__ = ["KernelCode", "lanes_of"]
 
+#: A line of code, and the line of the loop nest it computes (0: none).
+Numbered: TypeAlias = tuple[str, int]
+
 #: Characters of LLVM IR up to which assembly is made: it is compiled again for it.
 MAX_SOURCE = 300_000
 _FUNCTION = re.compile(r'^define [^@]*@"?([\w.]+)"?\(.*?^\}$', re.MULTILINE | re.DOTALL)
+_LOCATION = re.compile(r"^!(\d+) = !DILocation\(line: (\d+),", re.MULTILINE)
+_SCOPE = re.compile(r" !dbg !\d+")
+_LOC = re.compile(r"\s*\.loc\s+\d+ (\d+)")
 _LABEL = re.compile(r'^"?([A-Za-z_][\w.]*)"?:')
 #: Lines of assembly that are no instruction and no label.
-_DIRECTIVE = re.compile(r"\s*(\.(?!L)|#|//|;|$)")
+_DIRECTIVE = re.compile(r"\s*(\.(?!LBB)|#|//|;|$)")
 _X86 = re.compile(r"\s+v?\w*?([ps])([sd])\s.*?([xyz])mm")
 _X86_WIDTH = {"x": 128, "y": 256, "z": 512}
 _ARM = re.compile(r"\s+f\w+\s+v\d+\.(\d+)[sd]")
 #: Instructions that move values only.
-_MOVES = re.compile(r"\s+v?(mov|broadcast|perm|shuf|unpck|blend|extract|insert)\w*\s")
+_MOVES = re.compile(r"\s+v?(mov|xor|broadcast|perm|shuf|unpck|blend|extract|insert)\w*\s")
 
 
 class KernelCode:
-    """The generated code of one compilation; each form is made when it is first asked for."""
+    """The generated code of one compilation; each form is made when it is first asked for.
+
+    Lines come with the number of the line of the kernel's loop nest (its text without comments)
+    that they compute, 0 for none.
+    """
 
     def __init__(self, compilation: Any) -> None:
-        self._source: str = compilation.source
-        self._llvm: dict[str, str] | None = None
-        self._assembly: dict[str, list[str]] | None = None
+        self._program: Program = compilation.program
+        self._source = ""
+        self._llvm: dict[str, list[Numbered]] | None = None
+        self._assembly: dict[str, list[Numbered]] | None = None
 
-    def llvm(self, kernel: Kernel) -> list[str]:
-        """Return the functions of a kernel in LLVM IR as lines."""
+    def llvm(self, kernel: Kernel) -> list[Numbered]:
+        """Return the functions of a kernel in LLVM IR."""
         if self._llvm is None:
-            self._llvm = {m[1]: m[0] for m in _FUNCTION.finditer(self._source)}
-        texts = [text for name, text in self._llvm.items() if _is_of(name, kernel)]
-        return "\n".join(texts).split("\n") if texts else []
+            self._source = emit_llvm(self._program, cpu.host_target(), with_lines=True)
+            places = {m[1]: int(m[2]) for m in _LOCATION.finditer(self._source)}
+            found = _FUNCTION.finditer(self._source)
+            self._llvm = {m[1]: [_numbered(x, places) for x in m[0].split("\n")] for m in found}
+        return _lines_of(kernel, self._llvm)
 
-    def assembly(self, kernel: Kernel) -> list[str]:
-        """Return the instructions of a kernel on this machine as lines."""
-        if self._assembly is None and len(self._source) > MAX_SOURCE:
-            self._assembly = {}
+    def assembly(self, kernel: Kernel) -> list[Numbered]:
+        """Return the instructions of a kernel on this machine; nothing for a huge program."""
         if self._assembly is None:
-            self._assembly = _functions(cpu.compiler().assembly(self._source))
-        found = [lines for name, lines in self._assembly.items() if _is_of(name, kernel)]
-        return [line for lines in found for line in lines]
+            self.llvm(kernel)
+            is_huge = len(self._source) > MAX_SOURCE
+            self._assembly = {} if is_huge else _functions(cpu.compiler().assembly(self._source))
+        return _lines_of(kernel, self._assembly)
 
     def cuda(self, kernel: Kernel) -> list[str]:
         """Return the CUDA C of a kernel as lines, without the comments in front."""
         lines = emit_kernel(kernel).source.rstrip("\n").split("\n")
         return [line for line in lines if not line.startswith("// ")]
+
+
+def _numbered(line: str, places: dict[str, int]) -> Numbered:
+    """Return a line of LLVM IR without its debug location, and the line that this names."""
+    text, mark, place = line.partition(", !dbg !")
+    return (text, places.get(place, 0)) if mark else (_SCOPE.sub("", line), 0)
+
+
+def _lines_of(kernel: Kernel, functions: dict[str, list[Numbered]]) -> list[Numbered]:
+    """Return the functions of a kernel: its own, and the parts that threads share."""
+    name = re.compile(rf"k\d+_{re.escape(kernel.name)}(\..*)?")
+    return [line for key, lines in functions.items() if name.fullmatch(key) for line in lines]
 
 
 def lanes_of(instruction: str) -> int:
@@ -77,22 +103,22 @@ def lanes_of(instruction: str) -> int:
     return int(arm[1]) if arm else 0
 
 
-def _is_of(name: str, kernel: Kernel) -> bool:
-    """Say whether a function is a kernel's, or a part of it that threads share."""
-    own = re.escape(kernel.name)
-    return re.fullmatch(rf"k\d+_{own}(\..*)?", name) is not None
-
-
-def _functions(text: str) -> dict[str, list[str]]:
+def _functions(text: str) -> dict[str, list[Numbered]]:
     """Return the lines of each function of an assembly, without directives."""
-    found: dict[str, list[str]] = {}
-    current: list[str] | None = None
+    found: dict[str, list[Numbered]] = {}
+    current: list[Numbered] | None = None
+    number = 0
     for line in text.split("\n"):
         label = _LABEL.match(line)
+        place = _LOC.match(line)
         if label and not label[1].startswith(("L", ".L")):
-            current = found.setdefault(label[1].removeprefix("_"), [])
+            current, number = found.setdefault(label[1].removeprefix("_"), []), 0
         elif line.startswith(("\t.section", "\t.cfi_endproc")):
             current = None
+        elif place:
+            number = int(place[1])
         elif current is not None and not _DIRECTIVE.match(line):
-            current.append(line.split("#")[0].rstrip().replace("\t", "  "))
+            bare = line.split("#")[0].rstrip().replace("\t", "  ")
+            is_label = not line.startswith("\t")
+            current.append((bare, 0 if is_label else number))
     return found

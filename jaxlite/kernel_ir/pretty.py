@@ -214,6 +214,33 @@ def format_kernel(kernel: Kernel, depth: int = 0) -> str:
     return "\n".join(lines)
 
 
+def statement_lines(kernel: Kernel) -> dict[int, int]:
+    """Return for each statement, by identity, its line in the kernel's text without comments.
+
+    A statement with temporaries has the last of its lines, a loop its first.
+    """
+    numbered = _NumberedLines()
+    for _ in numbered.block(kernel.body, 1):
+        numbered.n_lines += 1
+    return numbered.numbers
+
+
+class _NumberedLines(_Lines):
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_lines = 1  # the head
+        self.numbers: dict[int, int] = {}
+
+    def block(self, body: tuple[Stmt, ...], depth: int) -> Iterator[str]:
+        for stmt in body:
+            if isinstance(stmt, For | If):
+                self.numbers[id(stmt)] = self.n_lines + 1
+                yield from self.statement(stmt, depth)
+            else:
+                yield from self.statement(stmt, depth)
+                self.numbers[id(stmt)] = self.n_lines
+
+
 def format_view(view: View) -> str:
     """Return ``buffer`` or ``buffer[start: shape]``.
 

@@ -201,6 +201,11 @@ def test_generated_lines_name_the_users_line() -> None:
     assert {*by_end.values()} == {0, 1, 2}
     cuda = next(form for form in source["forms"] if form["title"] == "CUDA C")
     assert {0, 1} <= {*cuda["of"]}
+    for form in source["forms"][2:]:
+        assert {*form["of"]} == {None, 0, 1, 2}, form["title"]
+    llvm = dict(zip(source["forms"][2]["lines"], source["forms"][2]["of"]))
+    assert {k for line, k in llvm.items() if "llvm.sqrt" in line} == {0}
+    assert not any("!dbg" in line for line in llvm)
 
 
 def test_every_form_of_a_kernel_has_a_tab() -> None:

@@ -53,28 +53,31 @@ def _generated(card: Card, code: KernelCode) -> Iterator[Form]:
     if not launches or card.kind in ("dot", "host", "control"):
         return
     cuda: list[str] = []
-    llvm: list[str] = []
-    assembly: list[str] = []
+    llvm: list[tuple[str, int | None]] = []
+    assembly: list[tuple[str, int | None]] = []
+    first = 0  # line of the card's loops at which those of this launch begin
     for step in launches:
         cuda += renamed("\n".join(code.cuda(step.kernel)), step, card.buffers).split("\n")
-        llvm += code.llvm(step.kernel)
-        assembly += code.assembly(step.kernel)
-    own = 0 if len(card.lanes) == 1 else None
+        llvm += [(text, _place(card, first, n)) for text, n in code.llvm(step.kernel)]
+        assembly += [(text, _place(card, first, n)) for text, n in code.assembly(step.kernel)]
+        first += str(step.kernel).count("\n") + 1 - len(step.kernel.comments)
     yield _form("CUDA C", cuda, [_cause(line, card) for line in cuda])
     if llvm:
-        yield _form("LLVM IR", llvm, [own if " = " in line else None for line in llvm])
+        yield _form("LLVM IR", [text for text, _ in llvm], [k for _, k in llvm])
     if assembly:
-        lanes = [lanes_of(line) for line in assembly]
-        form = _form("Assembly", assembly, [own if n else None for n in lanes])
-        form["marks"] = ["" if not n else f"{n} lanes" if n > 1 else "scalar" for n in lanes]
-        form["marks"] = form["marks"][: len(form["lines"])]
-        note = "; " + _vectorised(lanes)
-        yield {
-            **form,
-            "lines": [note, *form["lines"]],
-            "of": [None, *form["of"]],
-            "marks": ["", *form["marks"]],
-        }
+        lanes = [lanes_of(text) for text, _ in assembly]
+        lines = [f"; {_vectorised(lanes)}", *[text for text, _ in assembly]]
+        form = _form("Assembly", lines, [None, *[k for _, k in assembly]])
+        marks = ["" if not n else f"{n} lanes" if n > 1 else "scalar" for n in [0, *lanes]]
+        form["marks"] = [*marks, ""][: len(form["lines"])]
+        yield form
+
+
+def _place(card: Card, first: int, number: int) -> int | None:
+    """Return the place of the user's line that line ``number`` of a launch's loops computes."""
+    at = first + number - 1
+    of = card.origins.lines
+    return of[at] if number and 0 <= at < len(of) else None
 
 
 def _form(title: str, lines: list[str], of: list[int | None]) -> Form:
