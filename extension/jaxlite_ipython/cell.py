@@ -15,7 +15,7 @@ import difflib
 import linecache
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,8 @@ class CellFunction:
 
 def classify(value: Any) -> str:
     """Return 'traced', 'kept', 'static', 'constant', or 'bad' for the value of an input."""
+    if isinstance(value, slice):
+        return "kept"  # no hash before Python 3.12
     if isinstance(value, STATIC_TYPES):
         return "static"
     if isinstance(value, np.ndarray | np.generic):
@@ -268,14 +270,38 @@ def _bad_input(source: str, node: ast.Name, name: str, value: Any) -> CellError:
     read = re.findall(rf"\b{re.escape(name)}\.(\w+)", source)
     fields = [k for k in (*read, *_fields(value)) if _is_data(value, k)]
     example = f"use its fields ({name}.{fields[0]} in an ordinary cell), or " if fields else ""
+    fix = f"{example}{_how_static(name, value)}"
     what = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
     return cell_error(
         source,
         node,
         "JL012",
         f"InputError: {name} ({what}) cannot be an input",
-        f"{example}%%jit --static {name} if it never changes (it must be hashable).",
+        fix,
     )
+
+
+def _how_static(name: str, value: Any) -> str:
+    """Return how an object that is no array could come into a cell."""
+    static = f"%%jit --static {name}"
+    if isinstance(value, np.ndarray | np.generic):
+        return "make it an array of numbers in an ordinary cell."
+    if isinstance(value, set):
+        return f"make it a frozenset, then {static}."
+    if isinstance(value, Iterator):
+        return f"make it a list in an ordinary cell, {name} = list({name})."
+    if is_hashable(value):
+        return f"{static} if it never changes."
+    return f"make it hashable, @dataclass(frozen=True), then {static}."
+
+
+def is_hashable(value: Any) -> bool:
+    """Say whether ``value`` can be compared as a static input."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _fields(value: Any) -> list[str]:
@@ -288,16 +314,14 @@ def _is_data(value: Any, name: str) -> bool:
 
 
 def _check_hashable(source: str, node: ast.Name, name: str, value: Any) -> None:
-    try:
-        hash(value)
-    except TypeError:
+    if not is_hashable(value):
         raise cell_error(
             source,
             node,
             "JL012",
             f"InputError: static {name} ({type(value).__name__}) is not hashable",
             "use a tuple instead of a list, or @dataclass(frozen=True).",
-        ) from None
+        )
 
 
 def _outputs(binds: Mapping[str, int], options: CellOptions) -> tuple[str, ...]:

@@ -69,7 +69,10 @@ def _view(
     if name == "grad":
         loss = loss_name(prepared, arguments, options)
         if loss is None:
-            print("       --show grad: no scalar to differentiate; use --grad LOSS")
+            why = "the gradient is of one example: leave --vmap out"
+            if not options.vmap:
+                why = "no scalar to differentiate; use --grad LOSS"
+            print(f"       --show grad: {why}")
             return None
         cell = prepared.cell
         function = jaxlite.jit(cell.plain, static_argnames=cell.static or None)

@@ -141,6 +141,9 @@ def parse_jit_line(line: str) -> tuple[Any, CellOptions]:
         raise UsageError(f"%%jit: {options.name!r} is not a name for a function")
     if options.max_traces is not None and options.max_traces < 1:
         raise UsageError("%%jit: --max-traces: give at least 1")
+    runs = [name for name in ("time", "check_grad") if getattr(options, name)]
+    if options.dry and runs:
+        raise UsageError(f"%%jit: --{runs[0].replace('_', '-')} runs the cell, --dry does not")
     options.show = _views(options.show or "none")
     if options.explore and not options.show and not options.step:
         options.show = _views("all")

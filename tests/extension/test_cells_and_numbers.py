@@ -64,6 +64,11 @@ def test_a_semicolon_hides_the_value(notebook: Any) -> None:
         ("%%jit class\ny = x", ["'class' is not a name for a function"]),
         ("%%jit --static nosuch\ny = x", ["JL013 --static nosuch: the cell does not read nosuch"]),
         ("%jit --help", ["--check-grad"]),
+        ("%%jit --dry --time\ny = x", ["--time runs the cell, --dry does not"]),
+        ("s = {1}\n%jit y = x + len(s)", ["s (set) cannot be an input", "make it a frozenset"]),
+        ("s = np.array(['a'])\n%jit y = s", ["s (array of <U1)", "an array of numbers"]),
+        ("s = iter([1])\n%jit y = [x * i for i in s]", ["s = list(s)"]),
+        ("%%jit --vmap x:0 --show grad\ny = x", ["of one example: leave --vmap out"]),
         ("%jaxlite ignore JL1O1", ["JL1O1 is no message"]),
     ],
 )
@@ -72,6 +77,11 @@ def test_mistakes_are_told_in_words(notebook: Any, cell: str, expected: list[str
     shown = result.out + result.err
     assert all(text in shown for text in expected)
     assert "Traceback" not in shown
+
+
+def test_a_slice_is_an_input(notebook: Any) -> None:
+    notebook.run("part = slice(1, 3)\n%jit y = x[part]")
+    assert notebook["y"].shape == (2, 3)
 
 
 def test_help_of_the_magic_lists_its_options(notebook: Any) -> None:
