@@ -85,6 +85,7 @@ class JaxliteMagics(Magics):
             stale=options.stale,
             before=before,
             number=max(self.shell.displayhook.prompt_count, 1),
+            cell_of=self.notices.cell_of,
         )
         self.notices.jit_cell_ran(run)
         if not options.dry:

@@ -19,7 +19,7 @@ from typing import Any
 
 from jaxlite import events
 from jaxlite.diagnose.captured import MISSING, CapturedValue, short_value
-from jaxlite.diagnose.cell_history import CellHistory
+from jaxlite.diagnose.cell_history import CellHistory, names_changed_by
 from jaxlite.diagnose.hooks import Runner, add_runner_hook, remove_runner_hook
 from jaxlite.diagnose.lint import LintMessage, lint_cell
 from jaxlite.diagnose.repeated import RepeatedCompiles
@@ -42,7 +42,8 @@ class Notices:
         self.ignored: set[str] = set()
         self.history = CellHistory()
         self._said: set[tuple[str, str, str, str]] = set()
-        self._watch = StaleWatch(self._stale)
+        self._watch = StaleWatch(self._stale, self.cell_of)
+        self._source: str | None = None  # of the cell that runs
         self._entries: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._functions: dict[int, Any] = {}
         self._called: set[int] = set()
@@ -72,6 +73,7 @@ class Notices:
         self._called.clear()
         self.history.delete(deleted_cells(self.shell))
         source = info.raw_cell or ""
+        self._source = source
         if "jit" in source and not _JIT_CELL.match(source):
             self.lint(lint_cell(self._python(source), self.shell.user_ns, self.history))
 
@@ -96,6 +98,7 @@ class Notices:
             return ""
 
     def _after_cell(self, result: Any) -> None:
+        self._source = None
         raw = getattr(result.info, "raw_cell", "") or ""
         is_jit_cell = self._cell_outputs is not None
         # The body of a %%jit cell is Python below its first line.
@@ -177,10 +180,16 @@ class Notices:
 
     def _stale(self, notice: StaleNotice) -> None:
         value = notice.change.value
-        name = value.path.partition(".")[0]
-        mutation = self.history.mutated(name)
-        cell = max(self.history.number(name) or 0, mutation.number if mutation else 0) or None
+        cell = self.cell_of(value.path)
         self.say(notice.code, notice.function, value.path, notice.text(cell), notice.change.new)
+
+    def cell_of(self, path: str) -> int | None:
+        """Return the cell that has assigned or changed a name last, be it the one that runs."""
+        name = path.partition(".")[0]
+        if self._source is not None and name in names_changed_by(self._source):
+            return max(int(self.shell.displayhook.prompt_count), 1)
+        mutation = self.history.mutated(name)
+        return max(self.history.number(name) or 0, mutation.number if mutation else 0) or None
 
     # --- saying ---
 

@@ -178,16 +178,18 @@ class CellSession:
         stale: str = "retrace",
         before: Callable[[PreparedCell], None] | None = None,
         number: int = 0,
+        cell_of: Callable[[str], int | None] = lambda path: None,
     ) -> CellRun:
         """Run a cell, as cell ``number``, and return what it computed; assigns nothing.
 
-        ``before`` is called with a cell that has not been run in this form.
+        ``cell_of`` says which cell has changed a name; ``before`` is called with a cell that has
+        not been run in this form.
         """
         notes: list[str] = []
         key = (source, options)
         while True:
             prepared, why = self.prepare(source, options, namespace, number)
-            told = _check_captured(prepared, stale)
+            told = _check_captured(prepared, stale, cell_of)
             if told and stale == "retrace":
                 self._cells.pop(key)
                 why = [f"{n.change.value.path} has changed" for n in told]
@@ -290,7 +292,9 @@ class CellSession:
         )
 
 
-def _check_captured(prepared: PreparedCell, policy: str) -> list[StaleNotice]:
+def _check_captured(
+    prepared: PreparedCell, policy: str, cell_of: Callable[[str], int | None]
+) -> list[StaleNotice]:
     """Return what has changed of the globals that the cell's functions read."""
     found: list[Change] = changes(prepared.captured) if prepared.captured else []
     if not found:
@@ -298,7 +302,8 @@ def _check_captured(prepared: PreparedCell, policy: str) -> list[StaleNotice]:
     code = {"retrace": "JL201", "warn": "JL202", "error": "JL203"}[policy]
     notices = [StaleNotice(code, f"the cell (through {c.value.function})", c) for c in found]
     if policy == "error":
-        raise located(StaleGlobalError(notices[0].text().removeprefix(f"{code} ")), code)
+        text = notices[0].text(cell_of(notices[0].change.value.path))
+        raise located(StaleGlobalError(text.removeprefix(f"{code} ")), code)
     return notices
 
 

@@ -7,13 +7,21 @@ again is no second assignment. Sources are Python (magics already translated).
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from jaxlite.diagnose.cell_names import names_of
 
-__all__ = ["MUTATORS", "Assignment", "CellHistory", "Mutation", "mutations_in"]
+__all__ = [
+    "MUTATORS",
+    "Assignment",
+    "CellHistory",
+    "Mutation",
+    "mutations_in",
+    "names_changed_by",
+]
 
 #: Methods that change a list, dict, set or deque in place.
 MUTATORS = frozenset(
@@ -130,6 +138,16 @@ class CellHistory:
         if cell is None or key in self._deleted:
             return None
         return number if cell.source != source and name in cell.binds else None
+
+
+@functools.lru_cache(maxsize=4)
+def names_changed_by(source: str) -> frozenset[str]:
+    """Return the names that a cell assigns or changes in place (none if it does not parse)."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return frozenset()
+    return frozenset({*_stored_names(tree), *(name for name, _ in mutations_in(tree))})
 
 
 def _binding_places(tree: ast.Module) -> dict[str, int]:

@@ -67,8 +67,14 @@ class StaleNotice:
 class StaleWatch:
     """Checks captured values at every call of a jitted function and reports each change once."""
 
-    def __init__(self, report: Callable[[StaleNotice], None]) -> None:
+    def __init__(
+        self,
+        report: Callable[[StaleNotice], None],
+        cell_of: Callable[[str], int | None] = lambda path: None,
+    ) -> None:
         self.report = report
+        #: The cell that has changed a name (``cfg.lr``) last, if that is known.
+        self.cell_of = cell_of
         self._said: set[tuple[int, str, str, str]] = set()
         # Entry -> identities of its captured values when they were last found unchanged.
         self._seen: weakref.WeakKeyDictionary[Any, list[int | None]] = weakref.WeakKeyDictionary()
@@ -113,7 +119,8 @@ class StaleWatch:
         for change in found:
             notice = StaleNotice(code, entry.name, change)
             if policy == "error":
-                raise located(StaleGlobalError(notice.text().removeprefix(f"{code} ")), code)
+                text = notice.text(self.cell_of(change.value.path))
+                raise located(StaleGlobalError(text.removeprefix(f"{code} ")), code)
             key = (id(entry), code, change.value.path, change.new)
             if key not in self._said:
                 self._said.add(key)

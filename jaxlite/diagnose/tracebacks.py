@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import types
+from typing import Any
 
 from jaxlite.language.source import is_user_file
 from jaxlite.settings import config
@@ -73,3 +75,12 @@ def install_hook() -> None:
 
     hook.hides_jaxlite = True  # type: ignore[attr-defined]
     sys.excepthook = hook
+    in_threads = threading.excepthook
+
+    def thread_hook(args: Any) -> None:
+        if config.traceback == "user" and args.exc_value is not None:
+            tb = strip(args.exc_value.with_traceback(args.exc_traceback)).__traceback__
+            args = threading.ExceptHookArgs([args.exc_type, args.exc_value, tb, args.thread])
+        in_threads(args)
+
+    threading.excepthook = thread_hook

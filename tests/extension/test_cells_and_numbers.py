@@ -141,6 +141,24 @@ def test_change_in_place_is_told_with_its_cell(notebook: Any) -> None:
     assert f"cell {number}, line 1" in table.splitlines()[1]
 
 
+def test_the_cell_that_changes_is_the_one_that_runs(notebook: Any) -> None:
+    notebook.run("g = 1.0\n@jax.jit\ndef k(v):\n    return v * g\nk(1.)")
+    number = number_of_next(notebook)
+    told = notebook.run("for g in (2.0, 3.0):\n    k(1.)").err
+    assert f"JL202 k uses the old value of g (1.0, now 2.0, set in cell {number})" in told
+    jax.config.update("stale_globals", "error")
+    try:
+        failed = notebook.run("g = 7.0\nk(1.)")
+        assert f"(1.0 -> 7.0, set in cell {number + 1})" in failed.out + failed.err
+    finally:
+        jax.config.update("stale_globals", "warn")
+
+
+def test_functions_that_nobody_can_call_are_not_stale(notebook: Any) -> None:
+    told = notebook.run("for k in (1, 2, 3):\n    f = jax.jit(lambda v: v * k)\n    f(1.)").err
+    assert "JL202" not in told
+
+
 def test_stale_table_has_only_what_the_user_wrote(notebook: Any) -> None:
     notebook.run("%%jit\ny = tanh(x)")
     assert notebook.run("%jaxlite stale").out == "no jitted function has captured a global\n"

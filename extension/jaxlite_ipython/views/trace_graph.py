@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from jaxlite.diagnose.places import CELL_FILE, title_of
 from jaxlite_ipython.report import milliseconds
 from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.canvas import Canvas
@@ -104,8 +105,10 @@ class TraceView(View):
             facts.append(flops_text(lane.flops))
         own = self.subject.traced.jaxpr.jaxpr.debug_info.file
         if lane.function and not self._is_own(lane):
-            place = "" if lane.file == own else f" of {_base(lane.file)}"
-            facts.append(f"in {lane.function}{place}")
+            title = title_of(lane.file)
+            place = "" if lane.file == own else f" of {title or _base(lane.file)}"
+            is_cell = lane.function == "cell" and lane.file.startswith(CELL_FILE)
+            facts.append(f"in {title}" if is_cell and title else f"in {lane.function}{place}")
         return _SEP.join(facts)
 
     def _is_own(self, lane: Lane) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jaxlite
+from jaxlite.diagnose.places import CELL_FILE, title_of
 from jaxlite.stages import Traced
 
 __all__ = ["Subject", "subject_of"]
@@ -36,8 +37,8 @@ def subject_of(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     jitted: Any = f if hasattr(f, "trace") and hasattr(f, "lower") else jaxlite.jit(f)
     traced = jitted.trace(*args, **kwargs)
     info = traced.jaxpr.jaxpr.debug_info
-    is_cell = info.file.startswith("<jit cell")
-    title = info.file.strip("<>").removeprefix("jit ") if is_cell else traced.fun_name
+    is_cell = info.file.startswith(CELL_FILE)
+    title = (title_of(info.file) if is_cell else "") or traced.fun_name
     names = [str(n) for n in info.arg_names]
     n_args = len(traced.jaxpr.jaxpr.invars)
     names += [f"arg {k + 1}" for k in range(len(names), n_args)]
