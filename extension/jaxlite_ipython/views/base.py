@@ -20,7 +20,7 @@ from typing import Any
 from jaxlite_ipython.views.canvas import Canvas
 from jaxlite_ipython.views.dot import JL002, RenderTimeout, fewer_colours, find_renderer, render
 from jaxlite_ipython.views.page import page
-from jaxlite_ipython.views.words import ascii_if_asked
+from jaxlite_ipython.views.words import ascii_if_asked, without_halves
 
 __all__ = ["MAX_BUNDLE_BYTES", "View"]
 
@@ -88,7 +88,7 @@ class View:
 
     def text(self) -> str:
         """Return every fact of the picture as aligned text (no colours)."""
-        return ascii_if_asked(self._text())
+        return without_halves(ascii_if_asked(self._text()))
 
     def svg(self) -> str:
         """Return the picture as one SVG element that needs nothing else."""
@@ -142,7 +142,7 @@ class View:
 
     def json(self) -> str:
         """Return the facts as JSON."""
-        return json.dumps(self.data(), indent=1, ensure_ascii=False)
+        return without_halves(json.dumps(self.data(), indent=1, ensure_ascii=False))
 
     def to_graphviz(self) -> Any:
         """Return a ``graphviz.Source`` of the graph, for people who work with that package."""
@@ -185,6 +185,8 @@ class View:
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return SVG, PNG (if small) and text; the PNG knows the size at which it is shown."""
+        while len(self.svg()) + len(self.text()) > MAX_BUNDLE_BYTES and self._coarser():
+            self._canvas = None
         png = self._small_png()  # first: a slow renderer makes all forms coarser
         text = self.text()
         if find_renderer() is None:

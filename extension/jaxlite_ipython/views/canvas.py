@@ -114,6 +114,14 @@ class Canvas:
         self._svg.append(f'<path d="{ends}"{_paint(pen)}/>')
         self._add("L", [a, b], pen)
 
+    def lines(self, ends: Sequence[tuple[Point, Point]], pen: Pen) -> None:
+        """Draw straight lines that look the same, as one shape of the SVG."""
+        path = "".join(f"M{_n(a[0])} {_n(a[1])}L{_n(b[0])} {_n(b[1])}" for a, b in ends)
+        if path:
+            self._svg.append(f'<path d="{path}"{_paint(pen)}/>')
+        for pair in ends:
+            self._add("L", pair, pen)
+
     def text(
         self,
         at: Point,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from jaxlite_ipython.views.words import printable
+
 __all__ = ["family_of", "flops_of", "label_of", "params_text"]
 
 #: Elementwise operations that are no arithmetic.
@@ -72,7 +74,7 @@ def label_of(eqn: Any) -> str:
     name: str = eqn.primitive.name
     role = role_of(eqn)
     if role == "call":
-        return str(eqn.params.get("name") or _LABELS.get(name, name))
+        return printable(str(eqn.params.get("name") or _LABELS.get(name, name)))
     if role == "scan":
         return f"scan \N{MULTIPLICATION SIGN}{eqn.params['length']}"
     if name == "integer_pow":

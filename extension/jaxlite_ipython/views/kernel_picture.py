@@ -298,9 +298,8 @@ class _Painter:
         elif length:
             # Modelled, not measured: an outline with a light filling.
             canvas.rect(x + 66, y - 9, length, 9, Pen(PAPER, colour, 1), 2)
-            for k in range(0 if self.is_brief else int(length // 5)):
-                left = x + 66 + 5 * k
-                canvas.line((left + 1, y - 1), (left + 4, y - 8), Pen("none", colour, 1))
+            lefts = [x + 67 + 5 * k for k in range(int(length // 5))]
+            canvas.lines([((z, y - 1), (z + 3, y - 8)) for z in lefts], Pen("none", colour, 1))
         canvas.text((x + 266, y), value, 11.5, mono=True)
 
     def source(self, card: Card, y: float) -> float:

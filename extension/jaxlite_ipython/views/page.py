@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxlite_ipython.views.palette import DARK
+from jaxlite_ipython.views.words import without_halves
 
 __all__ = ["page", "script", "styles"]
 
@@ -55,6 +56,7 @@ def page(views: Sequence[dict[str, Any]], title: str, svg: str, text: str) -> st
         v | {"svg": v["svg"].replace(' xmlns="http://www.w3.org/2000/svg"', "")} for v in views
     ]
     data = json.dumps(plain, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    data = without_halves(data)
     title = escape(title)
     return f"""<!doctype html>
 <html lang="en">

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from jaxlite_ipython.views.words import printable
+
 __all__ = ["Lane", "find_lanes"]
 
 _TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)")
@@ -126,10 +128,10 @@ def _new_lane(source: Any, key: Any) -> Lane:
     found = _TARGET.match(text)
     return Lane(
         source.file,
-        source.function,
+        printable(source.function),
         first,
         last,
-        text or f"line {first} of {source.function} (no source)",
+        printable(text) or f"line {first} of {source.function} (no source)",
         found.group(1) if found and source.function not in _INLINE else "",
     )
 

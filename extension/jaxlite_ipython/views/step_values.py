@@ -39,6 +39,12 @@ def is_float(x: Any) -> bool:
     return bool(jaxlite.numpy.issubdtype(dtype, np.inexact))
 
 
+def is_key(x: Any) -> bool:
+    """Say whether a value is a random key (or an array of them), which is no number."""
+    dtype = getattr(x, "dtype", None)
+    return dtype is not None and bool(jaxlite.dtypes.issubdtype(dtype, jaxlite.dtypes.prng_key))
+
+
 def _function_of(recording: Recording, eqn: Any) -> tuple[Callable[..., Any], list[int]] | None:
     """Return an equation as a function of its floating operands, and which those are."""
     values = [recording.value(a) for a in eqn.invars]
@@ -130,6 +136,8 @@ def batched(recording: Recording, inputs: dict[Any, Any]) -> dict[Any, Any]:
 
 def summary(value: Any) -> str:
     """Return a value as short text: the number, or mean and range."""
+    if is_key(value):
+        return "random key" if not value.shape else f"{value.size} random keys"
     array = np.asarray(value)
     if array.dtype.kind == "V":
         array = array.astype(np.float32)
@@ -151,6 +159,8 @@ def thumbnail(value: Any) -> str:
 
     Blue is positive, vermillion negative, white zero, black no number; at most 16 x 16 samples.
     """
+    if is_key(value):
+        return ""
     array = np.asarray(value)
     if array.size < 2 or array.dtype.kind == "c":
         return ""

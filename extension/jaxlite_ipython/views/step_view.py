@@ -29,6 +29,9 @@ from jaxlite_ipython.views.words import columns
 
 __all__ = ["StepView", "step"]
 
+#: Calls inside calls that are indented; deeper ones say how deep.
+MAX_INDENT = 12
+
 
 class StepView(View):
     """Every line of a trace in the order in which Python ran them."""
@@ -200,7 +203,9 @@ class StepView(View):
         return "\n\n".join(parts)
 
     def _head(self, step: Step) -> str:
-        indent = "  " * (step.depth - 1)
+        indent = "  " * min(step.depth - 1, MAX_INDENT)
+        if step.depth - 1 > MAX_INDENT:
+            indent += f"({step.depth - 1}) "
         text = step.text.strip() or "(no source)"
         return f"{indent}{step.function}:{step.line}  {text}"
 
@@ -225,8 +230,9 @@ class StepView(View):
         for self._detail in (2, 1, 0, -1):
             found = self._fragment()
             if len(found) < MAX_BUNDLE_BYTES // 2:
-                break
-        return found
+                return found
+        cut = found.rfind("<details>", 0, MAX_BUNDLE_BYTES // 2)
+        return f"{found[:cut]}<p>The other steps are in the text of the view.</p>"
 
     def _fragment(self) -> str:
         parts = [f"<p><b>{escape(self.title)}</b></p>", *map(self._fold, self.recording.steps)]

@@ -11,6 +11,7 @@ from typing import Any
 import jaxlite
 from jaxlite.diagnose.places import CELL_FILE, title_of
 from jaxlite.stages import Traced
+from jaxlite_ipython.views.words import printable
 
 __all__ = ["Subject", "subject_of"]
 
@@ -45,10 +46,10 @@ def subject_of(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     return Subject(
         traced,
         jitted,
-        title,
-        tuple(names[:n_args]),
-        tuple(_result_names(traced, is_cell)),
-        tuple(_const_names(jitted, traced)),
+        printable(title),
+        tuple(map(printable, names[:n_args])),
+        tuple(map(printable, _result_names(traced, is_cell))),
+        tuple(map(printable, _const_names(jitted, traced))),
         is_cell,
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import jaxlite
 from jaxlite_ipython.report import milliseconds
 
-__all__ = ["ascii_if_asked", "bytes_text", "columns", "count", "flops_text", "wrap"]
+__all__ = ["ascii_if_asked", "bytes_text", "columns", "count", "flops_text", "printable", "wrap"]
 
 _ASCII = str.maketrans(
     {
@@ -42,6 +42,22 @@ _ASCII = str.maketrans(
 def ascii_if_asked(text: str) -> str:
     """Return ``text``, with our own marks in ASCII if the setting asks for it."""
     return text.translate(_ASCII) if jaxlite.config.ascii else text
+
+
+def printable(text: str) -> str:
+    """Return a name as one line that every file and screen can hold.
+
+    >>> len(printable("two" + chr(10) + "lines"))
+    10
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def without_halves(text: str) -> str:
+    """Return text that can be written as UTF-8: halves of a character become their code."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def bytes_text(n: float) -> str:
