@@ -84,6 +84,8 @@ def _global(
             f"{who} reads global {name} ({_short(value)}{where}). "
             f"Better: {_better(jitted, body, name)}"
         )
+        if isinstance(value, int):
+            text += f", with {name} static if it is a shape"
         yield LintMessage("JL101", jitted.name, name, line, text)
     elif attributes is not None:
         for path, at in attributes:

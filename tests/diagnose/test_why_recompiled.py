@@ -381,7 +381,7 @@ def test_without_argument_lists_the_users_functions_by_cost() -> None:
     assert __file__ in {r.file for r in reports.reports}
     assert not any(f"jaxlite{sep}numpy" in r.file for r in reports.reports for sep in "/\\")
     assert len(reports) == len(reports.reports)
-    assert reports[0] is reports.reports[0]
+    assert reports[0].report is reports.reports[0]
     assert "1 first call" in reports.text() == str(reports)
 
 

@@ -119,3 +119,21 @@ def test_live_view_takes_in_later_calls() -> None:
     assert view.svg() != before
     view.act("l")
     assert not view.is_live
+
+
+def test_overview_of_all_functions_is_a_view_with_a_report_each() -> None:
+    misses.forget_all()
+    slow, quick = jax.jit(lambda x: x * 2.0), jax.jit(lambda y: y)
+    for n in (2, 3, 4):
+        slow(np.ones(n))
+    quick(1.0)
+    view = jax.why_recompiled()
+    assert view.title.startswith("2 functions: 4 compiles, ")
+    assert len(view) == len(view.reports) == 2
+    assert list(problems(view.data(), view.svg(), view.prefix)) == []
+    assert all(r.verdict in view.text() for r in view.reports)
+    found = next(view[k] for k in range(2) if view.reports[k].causes == {"1": 1, "S": 2})
+    assert found.verdict.startswith("Trace 3 compiled again: x is f32[4]")
+    misses.forget_all()
+    assert "No jitted function of yours" in jax.why_recompiled().text()
+    assert "No jitted function of yours" in jax.why_recompiled().svg()

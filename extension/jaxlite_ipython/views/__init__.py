@@ -9,7 +9,8 @@ shapes: ``axis_names``, ``axis_data``, ``axis_picture``, ``shapes_view``;
 ``step_values`` and ``step_view`` (the tracer, line by line); kernels: ``kernel_source``,
 ``kernel_origin``, ``kernel_gaps``, ``kernel_data``, ``kernel_speed``, ``kernel_plot``,
 ``kernel_picture``, ``kernel_text``, ``kernel_forms``, ``kernel_widget``, ``kernels_graph``;
-recompilation: ``recompile_picture``, ``recompile_view``; below them ``contract`` (what a view hands
+recompilation: ``recompile_panel``, ``recompile_picture``, ``recompile_view``,
+``recompile_overview``, ``recompiles``; below them ``contract`` (what a view hands
 to the widget), ``base`` (what all views can do), ``page``, ``explorer`` (the widget), ``canvas``,
 ``shapes``, ``palette``, ``dot``. Graphviz draws no layout
 here: the lanes read like the program because we place them, and the renderer only turns the
@@ -26,7 +27,8 @@ from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.grad_graph import GradView
 from jaxlite_ipython.views.grad_make import grad_graph
 from jaxlite_ipython.views.kernels_graph import KernelsView, measure, why_not_measured
-from jaxlite_ipython.views.recompile_view import RecompileView, why_recompiled
+from jaxlite_ipython.views.recompile_view import RecompileView
+from jaxlite_ipython.views.recompiles import why_recompiled
 from jaxlite_ipython.views.shapes_view import ShapesView, shapes
 from jaxlite_ipython.views.step_view import StepView, step
 from jaxlite_ipython.views.trace_graph import TraceView
