@@ -54,7 +54,7 @@ from jaxlite.api.grad import grad, jvp, linear_transpose, linearize, value_and_g
 from jaxlite.api.jacobian import hessian, jacfwd, jacobian, jacrev
 from jaxlite.api.jit import jit
 from jaxlite.api.jit_cache import clear_caches as _clear_jit_caches
-from jaxlite.api.make_jaxpr import eval_shape, make_jaxpr
+from jaxlite.api.make_jaxpr import eval_shape, make_jaxpr, typeof
 from jaxlite.api.names import named_call, named_scope
 from jaxlite.api.vmap import vmap
 from jaxlite.diagnose.tracebacks import install_hook as _install_hook
@@ -93,7 +93,17 @@ from jaxlite.settings import (
 from jaxlite.version import __version__
 
 if TYPE_CHECKING:
-    from jaxlite import experimental, flatten_util, image, nn, ops, random, test_util, typing
+    from jaxlite import (
+        experimental,
+        flatten_util,
+        image,
+        nn,
+        ops,
+        random,
+        sharding,
+        test_util,
+        typing,
+    )
     from jaxlite.diagnose.guards import no_recompile, watch
     from jaxlite.diagnose.padding import bucket, pad_batch
     from jaxlite.diagnose.progress import progress
@@ -123,7 +133,7 @@ READING_ORDER = (
 #: Submodules that are loaded when somebody first uses them, to keep the import short.
 _LATER = (
     *("experimental", "flatten_util", "image", "nn", "ops", "random", "scipy", "test_util"),
-    "typing",
+    *("sharding", "typing"),
 )
 
 #: Names that live in the notebook extension: reached on first use, so that the engine never imports
@@ -228,12 +238,14 @@ __all__ = [
     "random",
     "remat",
     "scipy",
+    "sharding",
     "softmax_custom_jvp",
     "stages",
     "test_util",
     "threefry_partitionable",
     "tree",
     "tree_util",
+    "typeof",
     "typing",
     "value_and_grad",
     "vjp",

@@ -14,6 +14,7 @@ from jaxlite.language import dtypes
 from jaxlite.language.array import ArrayImpl, DeviceArray
 from jaxlite.language.device import CPU, Device
 from jaxlite.language.pytree import tree_map
+from jaxlite.language.sharding import SingleDeviceSharding
 from jaxlite.language.trace import Tracer
 from jaxlite.settings import config
 
@@ -135,6 +136,8 @@ def device_put(x: Any, device: Any = None, **_: Any) -> Any:
 def _put(array: Any, device: Any) -> Any:
     if isinstance(array, ArrayImpl | DeviceArray):
         _ = array._data  # a deleted one says so
+    if isinstance(device, SingleDeviceSharding):
+        device = device.device
     if device is None and not isinstance(array, DeviceArray):
         device = config.frame.default_device
     if not isinstance(device, Device) or isinstance(array, Tracer):

@@ -19,12 +19,12 @@ from jaxlite.api.arguments import (
     signature_of,
 )
 from jaxlite.api.static_arguments import StaticSpec
-from jaxlite.language.avals import ShapeDtypeStruct
+from jaxlite.language.avals import ShapedArray, ShapeDtypeStruct
 from jaxlite.language.pytree import tree_flatten, tree_unflatten
 from jaxlite.language.trace import axis_env as named_axes
 from jaxlite.transforms.stage_out import stage_out
 
-__all__ = ["eval_shape", "make_jaxpr"]
+__all__ = ["eval_shape", "make_jaxpr", "typeof"]
 
 
 def make_jaxpr(
@@ -93,3 +93,19 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def _struct(aval: Any) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def typeof(x: Any) -> ShapedArray:
+    """Return the type of ``x``, an array, a tracer or a number: shape, dtype and weak type.
+
+    Raises:
+      TypeError: ``x`` cannot be an argument of a traced function.
+
+    >>> import jaxlite as jax
+    >>> jax.typeof(1.0)
+    ShapedArray(float32[], weak_type=True)
+    """
+    try:
+        return abstractify(x)
+    except TypeError:
+        raise TypeError(f"Argument {str(x)!r} of type {type(x)} is not a valid JAX type") from None

@@ -113,6 +113,9 @@ class ShapedArray:
     def __deepcopy__(self, memo: Any) -> "ShapedArray":
         return self
 
+    #: A type of JAX's says where an array is spread to; here it is on one device.
+    sharding: ClassVar[None] = None
+
     @property
     def itemsize(self) -> int:
         """Bytes of one element."""

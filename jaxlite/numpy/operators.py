@@ -21,6 +21,7 @@ from jaxlite.api.device import CPU, Device, device_put, wait
 from jaxlite.language import dtypes
 from jaxlite.language.array import Array, ArrayImpl, DeviceArray, Value
 from jaxlite.language.avals import ShapedArray
+from jaxlite.language.sharding import SingleDeviceSharding
 from jaxlite.language.trace import Tracer
 from jaxlite.lax.operands import is_array_like
 from jaxlite.numpy import (
@@ -576,6 +577,7 @@ def install() -> None:
         "committed": property(lambda self: False),
         "is_fully_addressable": property(lambda self: True),
         "is_fully_replicated": property(lambda self: True),
+        "sharding": property(lambda self: SingleDeviceSharding(self.device)),
         "on_device_size_in_bytes": lambda self: self.aval.nbytes,
     }
     for name, function in on_data.items():

@@ -22,7 +22,7 @@ from jax.experimental import io_callback
 from jax import lax
 assert jax is jaxlite and jnp is jaxlite.numpy and lax is jaxlite.lax
 assert jnp.__name__ == jnp.__spec__.name == "jaxlite.numpy"
-for name, text in (("jax.sharding", "no sharding"), ("jax.some", "jax.some")):
+for name, text in (("jax.distributed", "one process"), ("jax.some", "jax.some")):
     try:
         __import__(name)
     except ModuleNotFoundError as error:
