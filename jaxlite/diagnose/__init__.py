@@ -14,7 +14,7 @@ Gradients: ``flat_program`` (calls opened), ``gradient`` (both passes, linked),
 ``gradient_values`` (norms, NaN), ``check_gradient`` (finite differences), ``formulas``.
 ``batching``: what ``vmap`` does. ``axes``: which axes are the same. ``stepping``: a trace line by
 line. ``progress``: how far loops are. ``machine``: this one's limits. ``kernel_times``,
-``kernel_code``: seconds and generated code of each kernel.
+``kernel_code``: seconds and generated code of each kernel. ``operation_values``: of one run.
 
 Everything here works in plain scripts and pytest; the notebook extension only shows it.
 """

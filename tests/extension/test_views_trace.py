@@ -185,3 +185,37 @@ def test_sixty_boxes_take_less_than_a_blink() -> None:
     assert view.level == 0
     # The budget is 30 ms; machines that run tests are slower and busy.
     assert min(times) < 0.15
+
+
+def test_details_have_values_rules_and_neighbours() -> None:
+    def f(x: Any, w: Any) -> Any:
+        h = jnp.tanh(x @ w)
+        return jnp.mean(h)
+
+    x = np.linspace(-9, 9, 64 * 8, dtype=np.float32).reshape(64, 8)
+    details = trace(f, x, np.eye(8, dtype=np.float32)).payload()["data"]["details"]
+    product, tanh, mean = details.values()
+    titles = ["values of these arguments", "derivative used by grad", "reads and feeds"]
+    assert [field["title"] for field in tanh[1:]] == titles
+    assert tanh[0]["title"].endswith("op 2 of 3")
+    assert tanh[1]["code"][0].startswith("-1 … ")
+    assert len(tanh[1]["histogram"]) == 16
+    assert "saturated" in tanh[1]["warn"]
+    bar, minus = "\N{COMBINING MACRON}", "\N{MINUS SIGN}"
+    assert tanh[2]["code"] == [f"x{bar} = y{bar} ⋅ (y + 1) ⋅ (1 {minus} y)"]
+    assert product[2]["code"] == [f"x{bar} = y{bar} @ wᵀ", f"w{bar} = xᵀ @ y{bar}"]
+    assert tanh[3]["lines"][0].startswith("reads dot")
+    value = float(np.tanh(x).mean())
+    assert mean[1]["code"] == [" … ".join([f"{value:.3g}"] * 3)] or abs(value) < 1e-6
+
+
+def test_details_of_types_have_no_values_and_bad_values_are_said() -> None:
+    details = trace(lambda x: jnp.log(x), programs.f32(3)).payload()["data"]["details"]
+    assert [f["title"] for f in details["op1"][1:]] == [
+        "derivative used by grad",
+        "reads and feeds",
+    ]
+    details = trace(jnp.log, jnp.array([-1.0, 1.0, 0.0])).payload()["data"]["details"]
+    assert details["op1"][1]["warn"] == "2 elements of 3 NaN or infinite"
+    both = trace(lambda k: jaxlite.random.normal(k, (3,)), jaxlite.random.key(0)).payload()
+    assert both["data"]["details"]

@@ -2,8 +2,8 @@
 
 Files, in reading order: ``traced`` (from a function to names and a jaxpr), ``costs``,
 ``source_lines`` and ``op_graph`` (boxes and arrows), ``collapse`` (fewer boxes), ``layout`` and
-``router`` (places), ``lane_picture`` and ``lane_text``, ``trace_graph`` (the view);
-gradients: ``column_layout``, ``grad_names``, ``grad_reasons``, ``grad_data``, ``grad_text``,
+``router`` (places), ``lane_picture`` and ``lane_text``, ``trace_details``, ``trace_graph`` (the
+view); gradients: ``column_layout``, ``grad_names``, ``grad_reasons``, ``grad_data``, ``grad_text``,
 ``grad_graph``, ``grad_make``; batches: ``vmap_data``, ``vmap_text``, ``vmap_graph``;
 shapes: ``axis_names``, ``axis_data``, ``axis_picture``, ``shapes_view``;
 ``step_values`` and ``step_view`` (the tracer, line by line); kernels: ``kernel_source``,
@@ -32,7 +32,7 @@ from jaxlite_ipython.views.recompiles import why_recompiled
 from jaxlite_ipython.views.shapes_view import ShapesView, shapes
 from jaxlite_ipython.views.step_view import StepView, step
 from jaxlite_ipython.views.trace_graph import TraceView
-from jaxlite_ipython.views.traced import subject_of
+from jaxlite_ipython.views.traced import dynamic_leaves, subject_of
 from jaxlite_ipython.views.vmap_graph import VmapView, vmap_view
 
 __all__ = [
@@ -57,7 +57,9 @@ __all__ = [
 
 
 def trace(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> TraceView:
-    """Return the trace graph of ``f`` for these arguments; nothing is run.
+    """Return the trace graph of ``f`` for these arguments.
+
+    Nothing is run until ``explore`` or ``save`` as HTML shows the values of a small program.
 
     Args:
       f: a function, or what ``jaxlite.jit`` made of one.
@@ -72,7 +74,8 @@ def trace(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> TraceView:
     >>> [box["label"] for box in view.data()["nodes"]]
     ['x', 'tanh', 'mul 2', 'result']
     """
-    return TraceView(subject_of(f, args, kwargs))
+    subject = subject_of(f, args, kwargs)
+    return TraceView(subject, leaves=dynamic_leaves(subject, args, kwargs))
 
 
 def kernels(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> KernelsView:

@@ -283,6 +283,7 @@ class KernelsView(View):
         )
 
 
-def _weight(card: Card) -> tuple[float, float]:
-    """Return how much a kernel matters: its time, else its bytes."""
-    return (card.seconds or 0.0) if card.kind != "control" else -1.0, card.n_bytes
+def _weight(card: Card) -> tuple[bool, float, float]:
+    """Return how much there is to see of a kernel: code of its own, its time, its bytes."""
+    has_code = card.kind not in ("control", "dot", "host")
+    return has_code, card.seconds or 0.0, card.n_bytes

@@ -7,6 +7,7 @@ top, outputs at the bottom. Large graphs are shown in fewer boxes and say so.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from jaxlite.diagnose.places import CELL_FILE, title_of
@@ -14,6 +15,7 @@ from jaxlite_ipython.report import milliseconds
 from jaxlite_ipython.views.base import View
 from jaxlite_ipython.views.canvas import Canvas
 from jaxlite_ipython.views.collapse import LEVELS, collapse, fits
+from jaxlite_ipython.views.contract import Field
 from jaxlite_ipython.views.dot import LIMIT_S
 from jaxlite_ipython.views.lane_dot import lane_dot
 from jaxlite_ipython.views.lane_picture import Bar, Panel, draw_lanes
@@ -23,6 +25,7 @@ from jaxlite_ipython.views.op_graph import OpGraph, build_graph
 from jaxlite_ipython.views.palette import GREEN, PURPLE
 from jaxlite_ipython.views.router import LayoutTimeout, route
 from jaxlite_ipython.views.source_lines import Lane
+from jaxlite_ipython.views.trace_details import MAX_OPS, node_values, operation_fields
 from jaxlite_ipython.views.traced import Subject
 from jaxlite_ipython.views.words import bytes_text, count, flops_text
 
@@ -36,9 +39,13 @@ class TraceView(View):
 
     tab = "Trace"
 
-    def __init__(self, subject: Subject, *, limit_s: float = LIMIT_S) -> None:
+    def __init__(
+        self, subject: Subject, *, leaves: Sequence[Any] = (), limit_s: float = LIMIT_S
+    ) -> None:
         super().__init__()
         self.subject = subject
+        #: Values of the arguments, for details.
+        self._leaves = leaves
         self._limit_s = limit_s
         self._full = self._build(open_calls=True)
         self._stopped = False
@@ -205,6 +212,21 @@ class TraceView(View):
                 for n in graph.nodes
                 for s, b in n.reads.items()
             ],
+        }
+
+    def payload(self) -> dict[str, Any]:
+        """Return what the widget shows; with values and derivatives of a small program."""
+        found = super().payload()
+        return found | {"data": {**found["data"], "details": self._details()}}
+
+    def _details(self) -> dict[str, list[Field]]:
+        graph = self.graph
+        if self.level or len(graph.ops) > MAX_OPS:
+            return {}
+        values = node_values(self.subject, graph, self._leaves)
+        return {
+            n.id: operation_fields(n, graph, k, values.get(n.id))
+            for k, n in enumerate(graph.ops, 1)
         }
 
     def dot(self) -> str:

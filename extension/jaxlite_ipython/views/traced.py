@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import jaxlite
 from jaxlite.diagnose.places import CELL_FILE, title_of
 from jaxlite.stages import Traced
 from jaxlite_ipython.views.words import printable
 
-__all__ = ["Subject", "subject_of"]
+__all__ = ["Subject", "dynamic_leaves", "subject_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,23 @@ def subject_of(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
         tuple(map(printable, _const_names(jitted, traced))),
         is_cell,
     )
+
+
+def dynamic_leaves(
+    subject: Subject, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Return the values of the inputs of a traced function; () if some are only types."""
+    leaves = jaxlite.tree_util.tree_leaves((args, kwargs))
+    avals = subject.traced.jaxpr.in_avals
+    is_value = [
+        isinstance(x, jaxlite.Array | np.ndarray | np.generic | int | float) for x in leaves
+    ]
+    if len(leaves) != len(avals) or not all(is_value):
+        return ()  # static arguments are no inputs
+    if any(isinstance(x, jaxlite.Array) and not hasattr(x, "__array__") for x in leaves):
+        return ()  # a tracer
+    pairs = zip(leaves, avals, strict=True)
+    return tuple(x if hasattr(x, "aval") else jaxlite.numpy.asarray(x, a.dtype) for x, a in pairs)
 
 
 def _result_names(traced: Traced, is_cell: bool) -> list[str]:
