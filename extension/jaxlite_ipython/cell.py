@@ -96,6 +96,7 @@ def build_cell(
       CellError: the cell uses something that cannot be traced, or reads a name that does not exist
       or that holds an object that can be no input. SyntaxError: as Python.
     """
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     tree = parse_cell(source, filename)
     names = names_of(tree)
     sorted_names = _sort_names(source, names.reads, namespace, options)
@@ -111,7 +112,6 @@ def build_cell(
     # What the cell reads and then assigns is local to its function, so it is handed in.
     extra = tuple(n for n in sorted_names["constant"] if n in names.binds)
     code = compile_cell(tree, (*inputs, *extra), filename)
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     # New containers: a cell that changes one in place changes no value of the user's.
     own = {n: _copy(namespace[n]) for n in sorted_names["constant"]}
     scope = {**namespace, **own, COLLECT: _collector(wanted), SET_ITEM: set_item}

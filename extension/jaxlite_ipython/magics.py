@@ -14,6 +14,7 @@ from collections.abc import Iterable, MutableMapping
 from typing import Any
 
 from IPython.core.error import UsageError
+from IPython.core.inputtransformer2 import leading_indent
 from IPython.core.magic import (
     Magics,
     cell_magic,
@@ -57,6 +58,9 @@ class JaxliteMagics(Magics):
     def jit_cell(self, line: str, cell: str) -> Any:
         """Trace, fuse and compile this cell, then run it and assign its names."""
         options, names = parse_jit_line(line)
+        # As IPython does in other cells.
+        lines = leading_indent(cell.splitlines(keepends=True))  # type: ignore[no-untyped-call]
+        cell = "".join(lines)
         return self._run(cell, options, names)
 
     @output_can_be_silenced

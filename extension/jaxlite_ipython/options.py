@@ -133,7 +133,7 @@ def _views(text: str) -> tuple[str, ...]:
 def parse_jit_line(line: str) -> tuple[Any, CellOptions]:
     """Return the parsed line (``show`` as a tuple) and the part that names matter for."""
     try:
-        words = shlex.split(line)
+        words = shlex.split(line, comments=True)
     except ValueError as error:
         raise UsageError(f"%%jit: {error}") from None
     options = parser().parse_args(words)

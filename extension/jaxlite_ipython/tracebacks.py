@@ -109,8 +109,10 @@ def _about_cell(rest: str, tb: types.TracebackType) -> list[str]:
 
 def _syntax_text(error: SyntaxError) -> str:
     """Return a syntax error with the user's line and a caret."""
-    lines = [f"{type(error).__name__}: {error.msg} (line {error.lineno})"]
-    text = (error.text or "").rstrip("\n")
+    where = f" (line {error.lineno})" if error.lineno else ""
+    lines = [f"{type(error).__name__}: {error.msg}{where}"]
+    line = linecache.getline(error.filename or "", error.lineno or 0)
+    text = (error.text or line).rstrip("\n")
     if text:
         start = max((error.offset or 1) - 1, 0)
         end = (error.end_offset or 0) - 1 if error.end_lineno == error.lineno else len(text)
@@ -180,14 +182,16 @@ class ErrorDisplay:
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
+        self._others: Any = None  # what somebody else has put in the same place
 
     def install(self) -> None:
         """Show errors without our frames from now on."""
         shell, before = self.shell, self.shell.showtraceback
+        self._others = shell.__dict__.get("showtraceback")
 
         @functools.wraps(before)
         def show(exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
-            error = (exc_tuple or sys.exc_info())[1]
+            error = (exc_tuple or sys.exc_info())[1] or getattr(sys, "last_value", None)
             if error is None or not _is_ours_to_show(error, kwargs):
                 before(exc_tuple, *args, **kwargs)
                 return
@@ -198,6 +202,8 @@ class ErrorDisplay:
     def uninstall(self) -> None:
         """Show errors as before."""
         self.shell.__dict__.pop("showtraceback", None)
+        if self._others is not None:
+            self.shell.showtraceback = self._others
 
 
 def _is_ours_to_show(error: BaseException, options: dict[str, Any]) -> bool:
@@ -211,12 +217,13 @@ def _is_ours_to_show(error: BaseException, options: dict[str, Any]) -> bool:
 
 def _show(shell: Any, before: Any, error: BaseException) -> None:
     kind = type(error)
-    sys.last_type, sys.last_value, sys.last_traceback = kind, error, error.__traceback__
+    is_again = error is getattr(sys, "last_value", None)  # %tb
+    whole = sys.last_traceback if is_again else error.__traceback__
+    sys.last_type, sys.last_value, sys.last_traceback = kind, error, whole
     is_interrupt = isinstance(error, KeyboardInterrupt)
     if not is_interrupt and (is_from_cell(error) or isinstance(error, CellError)):
         shell._showtraceback(kind, error, render(error))
         return
-    whole = error.__traceback__
     strip(error, _MAGICS)
     if isinstance(error, BaseExceptionGroup):
         before((kind, error, error.__traceback__))

@@ -51,6 +51,13 @@ def test_comments_may_stand_in_front(notebook: Any) -> None:
     assert "did you mean w1?" in shown.out
 
 
+def test_a_cell_may_be_indented_and_its_line_may_have_a_comment(notebook: Any) -> None:
+    assert notebook.run("%%jit twice  # a comment\n    y = x * 2.0\n    z = y").out.startswith(
+        "%%jit  1 in, 2 out"
+    )
+    assert "twice" in notebook
+
+
 def test_a_semicolon_hides_the_value(notebook: Any) -> None:
     assert notebook.run("%%jit\nx.sum()").result is not None
     assert notebook.run("%%jit\nx.sum();").result is None
@@ -61,6 +68,8 @@ def test_a_semicolon_hides_the_value(notebook: Any) -> None:
     ("cell", "expected"),
     [
         ("%%jit\ny = x +", ["SyntaxError: invalid syntax (line 1)", "    y = x +", "^"]),
+        ("%%jit\nbreak", ["SyntaxError: 'break' outside loop (line 1)", "    break"]),
+        ("%%jit\ny = x\x00", ["SyntaxError: source code string cannot contain null bytes"]),
         ("%%jit class\ny = x", ["'class' is not a name for a function"]),
         ("%%jit --static nosuch\ny = x", ["JL013 --static nosuch: the cell does not read nosuch"]),
         ("%jit --help", ["--check-grad"]),
@@ -113,6 +122,9 @@ def test_errors_of_scripts_hide_our_frames_too(notebook: Any, tmp_path: Path) ->
     text = shown.out + shown.err
     assert "dot_general requires" in text
     assert "jaxlite/api" not in text
+    again = notebook.run("%tb")
+    assert "dot_general requires" in again.out + again.err
+    assert "jaxlite/api" not in again.out + again.err
     group = notebook.run("raise ExceptionGroup('two', [ValueError(1), TypeError(2)])")
     assert "ValueError: 1" in group.out + group.err
 
