@@ -164,6 +164,11 @@ def test_stripes_of_kernels_work_both_ways(page: Any) -> None:
     assert user.evaluate_all(lit) == [False]
     page.get_by_role("button", name="Copy").click()
     page.wait_for_function("document.querySelector('.jxl-live').textContent === 'copied'")
+    for form, word in (("CUDA C", "__global__"), ("LLVM IR", "define internal"), ("Assembly", ";")):
+        page.get_by_role("tab", name=form).click()
+        assert word in source.inner_text()
+        user.hover()
+        assert any(generated.evaluate_all(lit)), form
 
 
 def test_wheel_scrolls_the_page_until_the_view_is_clicked(page: Any) -> None:
