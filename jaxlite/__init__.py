@@ -63,6 +63,7 @@ from jaxlite.higher_order.jit import clear_derived as _clear_derived
 from jaxlite.language import pretty as _pretty  # noqa: F401 - registers the printers of jaxprs
 from jaxlite.language.array import Array
 from jaxlite.language.avals import ShapeDtypeStruct
+from jaxlite.language.device import Device
 from jaxlite.language.dtypes import float0
 from jaxlite.not_planned import NOT_PLANNED as _NOT_PLANNED
 from jaxlite.runtime.array import clear_predictions as _clear_predictions
@@ -161,6 +162,7 @@ _DEBUGGER = {
 __all__ = [
     "READING_ORDER",
     "Array",
+    "Device",
     "ShapeDtypeStruct",
     "__version__",
     "block_until_ready",

@@ -6,8 +6,8 @@ arrays); ``rearrange``, ``joining``, ``repeating``, ``padding`` (moving elements
 ``indexing``, ``at``, ``selection``, ``flat_positions`` (parts); ``reductions``, ``cumulative``,
 ``ignoring_nan``, ``statistics``; ``products``, ``einstein``, ``diagonals``; ``decompositions``,
 ``solving``, ``linalg``, ``fft``; ``ordering``, ``sets``; ``polynomials``, ``fitting``, ``signal``;
-``scalar_types``, ``viewing``; ``functional``, ``ufunc_objects``; ``show``, ``printing``,
-``operators`` (what arrays can do).
+``scalar_types``, ``viewing``, ``namespace_info``; ``functional``, ``ufunc_objects``; ``show``,
+``printing``, ``operators`` (what arrays can do).
 
 A name is one short function: check the arguments, promote and broadcast, bind primitives.
 Families of alike functions are tables.
@@ -62,6 +62,7 @@ from jaxlite.numpy.grids import *  # noqa: F403
 from jaxlite.numpy.ignoring_nan import *  # noqa: F403
 from jaxlite.numpy.joining import *  # noqa: F403
 from jaxlite.numpy.logic import *  # noqa: F403
+from jaxlite.numpy.namespace_info import __array_namespace_info__
 from jaxlite.numpy.operators import install as _install
 from jaxlite.numpy.ordering import *  # noqa: F403
 from jaxlite.numpy.padding import *  # noqa: F403
@@ -112,6 +113,7 @@ __all__ = [
     *statistics.__all__,
     *ufunc_objects.__all__,
     *ufuncs.__all__,
+    "__array_namespace_info__",
     "clip",
     "e",
     "euler_gamma",

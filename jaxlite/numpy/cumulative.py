@@ -26,6 +26,7 @@ from jaxlite.numpy.promotion import (
 )
 from jaxlite.numpy.rearrange import moveaxis, ravel
 from jaxlite.numpy.reductions import sum as array_sum
+from jaxlite.numpy.reductions import sum_dtype
 from jaxlite.primitives import cumulative as strict
 
 _BOOL = np.dtype(np.bool_)
@@ -96,6 +97,8 @@ def _with_initial(name: str, base: Callable[..., Value], initial: int) -> Callab
                 "The axis argument is only optional for one-dimensional arrays."
             )
         place = canonical_axis(0 if axis is None else axis, array.ndim)
+        if dtype is None and initial == 0:
+            dtype = sum_dtype(array.dtype)  # as the array API standard has it, for sums alone
         out = base(array, place, dtype)
         if not include_initial:
             return out

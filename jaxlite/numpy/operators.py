@@ -43,7 +43,7 @@ from jaxlite.numpy.indexing import getitem
 from jaxlite.numpy.promotion import check_arraylike
 from jaxlite.numpy.repeating import repeat
 from jaxlite.numpy.show import array_format, array_repr, array_str
-from jaxlite.numpy.viewing import swap_bytes, view
+from jaxlite.numpy.viewing import dlpack, dlpack_device, swap_bytes, view
 
 __all__ = ["install"]
 
@@ -439,14 +439,6 @@ def _cuda_interface(self: DeviceArray) -> Any:
     return self._data.__cuda_array_interface__
 
 
-def _dlpack(self: Any, **options: Any) -> Any:
-    return self._data.__dlpack__(**options)
-
-
-def _dlpack_device(self: Any) -> Any:
-    return self._data.__dlpack_device__()
-
-
 # --- methods that are functions of the namespace ---
 
 
@@ -569,8 +561,8 @@ def install() -> None:
     Array.__array_namespace__ = _namespace  # type: ignore[attr-defined]
     on_data: dict[str, Any] = {
         "__reduce__": _reduce,
-        "__dlpack__": _dlpack,
-        "__dlpack_device__": _dlpack_device,
+        "__dlpack__": dlpack,
+        "__dlpack_device__": dlpack_device,
         "block_until_ready": lambda self: self,
         "copy_to_host_async": lambda self: None,
         "to_device": lambda self, device, *, stream=None: device_put(self, device),

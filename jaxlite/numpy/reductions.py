@@ -59,7 +59,7 @@ def masked(x: Value, where: Any, neutral: Any, name: str) -> Value:
     return choose_between(mask, x, constant(neutral, x.aval.dtype), name)
 
 
-def _sum_dtype(dtype: Any) -> Any:
+def sum_dtype(dtype: Any) -> Any:
     """Return the dtype that a sum or product of ``dtype`` has: at least the default integer."""
     kind = dtypes.kind_of(dtype)
     default = dtypes.default_dtype(int)
@@ -91,7 +91,7 @@ def _combine(
         if dtype is not None:
             result = dtypes.requested_dtype(dtype, name)
         elif promote_integers or own == _BOOL:
-            result = _sum_dtype(own)
+            result = sum_dtype(own)
         else:
             result = own
         work = _FLOAT32 if is_half(result) else result

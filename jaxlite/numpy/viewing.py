@@ -148,4 +148,25 @@ def unpackbits(
     return out if count is None else slicing.slice_in_dim(out, 0, operator.index(count), 1, place)
 
 
+# --- for other libraries ---
+
+
+def dlpack(
+    x: Any,
+    *,
+    stream: Any = None,
+    max_version: Any = None,
+    dl_device: Any = None,
+    copy: Any = None,
+) -> Any:
+    """Return a DLPack capsule of the data: the method ``__dlpack__``."""
+    given = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return x._data.__dlpack__(**{k: v for k, v in given.items() if v is not None})
+
+
+def dlpack_device(x: Any) -> Any:
+    """Return kind and number of the device, as DLPack counts them."""
+    return x._data.__dlpack_device__()
+
+
 __all__ = ["packbits", "unpackbits", "view"]

@@ -81,6 +81,15 @@ class Expm1(UnaryMath):
 
     name = ufunc = op = "expm1"
 
+    @quiet
+    def impl(self, xp: ArrayModule, x: Any) -> Any:
+        out = in_float32(xp.expm1, x)
+        if x.dtype.kind == "c":
+            # A real number stays one: inf * sin(0) would be NaN.
+            is_real = x.imag == 0
+            out = xp.where(is_real, xp.expm1(x.real) + x.real.dtype.type(0), out).astype(x.dtype)
+        return out
+
     def jvp(self, out: Value, x: Value) -> TangentMaps:
         slope = add(out, scalar_like(out, 1))
         return (lambda t: mul(t, slope),)
