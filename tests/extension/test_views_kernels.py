@@ -219,3 +219,14 @@ def test_every_form_of_a_kernel_has_a_tab() -> None:
     assert any("lanes" in mark for mark in forms["Assembly"]["marks"])
     product = kernels(jnp.dot, programs.f32(99, 99), programs.f32(99, 99)).data()["sources"][0]
     assert [form["title"] for form in product["forms"]] == ["Loops"]
+
+
+def test_m_measures_again() -> None:
+    view = kernels(jnp.sin, jnp.ones(8))
+    assert view.data()["actions"] == [{"key": "m", "title": "Measure again"}]
+    before, first = view.timing, view.svg()
+    view.act("m")
+    assert view.timing is not None
+    assert view.timing is not before
+    assert view.svg().count("<text") == first.count("<text")
+    assert kernels(jnp.sin, programs.f32(8)).data()["actions"] == []

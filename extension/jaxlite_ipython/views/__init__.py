@@ -19,6 +19,7 @@ finished drawing into PNG.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -101,5 +102,7 @@ def kernels(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> KernelsView:
     """
     subject = subject_of(f, args, kwargs)
     why_not = why_not_measured(subject, args, kwargs)
-    timing = None if why_not else measure(subject.jitted, args, kwargs)
-    return KernelsView(subject, timing, why_not)
+    if why_not:
+        return KernelsView(subject, None, why_not)
+    again = functools.partial(measure, subject.jitted, args, kwargs)
+    return KernelsView(subject, again(), again=again)

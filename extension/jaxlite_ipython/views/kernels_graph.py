@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +36,8 @@ MAX_RUNS = 20
 MAX_FULL = 14
 #: Seconds that measuring may take.
 BUDGET_S = 0.3
+#: A call that takes longer is not run again for the sake of its kernels.
+SLOW_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +70,18 @@ def measure(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Timin
     """Run a compiled function on concrete arguments: whole calls, then its steps."""
     times: list[float] = []
     jaxlite.block_until_ready(jitted(*args, **kwargs))  # the first call compiles
-    found = jitted.entry_and_datas(*args, **kwargs) if _is_on_cpu(args, kwargs) else None
-    steps = None
-    if found is not None and jaxlite.config.disable_jit is False:
-        steps = step_times(found[0].compilation, found[1], budget_s=BUDGET_S)
     stop = time.perf_counter() + BUDGET_S
     while len(times) < MAX_RUNS and (not times or time.perf_counter() < stop):
         start = time.perf_counter()
         jaxlite.block_until_ready(jitted(*args, **kwargs))
         times.append(time.perf_counter() - start)
     low, high = np.quantile(times, (0.25, 0.75))
-    return Timing(statistics.median(times), float(high - low) / 2, len(times), steps)
+    median_s, steps = statistics.median(times), None
+    if median_s < SLOW_S and _is_on_cpu(args, kwargs) and not jaxlite.config.disable_jit:
+        found = jitted.entry_and_datas(*args, **kwargs)
+        if found is not None:
+            steps = step_times(found[0].compilation, found[1], budget_s=BUDGET_S)
+    return Timing(median_s, float(high - low) / 2, len(times), steps)
 
 
 def _is_on_cpu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -106,15 +110,26 @@ class KernelsView(View):
     tab = "Kernels"
 
     def __init__(
-        self, subject: Subject, timing: Timing | None = None, not_measured: str = ""
+        self,
+        subject: Subject,
+        timing: Timing | None = None,
+        not_measured: str = "",
+        again: Callable[[], Timing] | None = None,
     ) -> None:
         super().__init__()
         self.subject = subject
-        self.timing = timing
+        self._again = again
         self._not_measured = not_measured or "types without values were given"
+        self.compilation, self._names = compilation_of(subject)
+        self._take(timing)
+        n = len(self.facts.cards)
+        self.level = 0 if n <= MAX_FULL else (1 if n <= MAX_CARDS else 2)
+
+    def _take(self, timing: Timing | None) -> None:
+        """Make the facts for a measurement."""
+        self.timing = timing
         #: Limits of this machine, if there is a time to hold beside them.
         self.machine: Machine | None = machine() if timing else None
-        self.compilation, self._names = compilation_of(subject)
         self.facts: KernelFacts = self._facts()
         measured = measured_cards(self.facts.cards, self.machine)
         if any(s.share > 1.05 and s.limit == "arithmetic" for _, s in measured):
@@ -123,8 +138,12 @@ class KernelsView(View):
             reached = max(s.flops_s for _, s in measured)
             self.machine = replace(again, flops_s=max(again.flops_s, reached))
             self.facts = self._facts()
-        n = len(self.facts.cards)
-        self.level = 0 if n <= MAX_FULL else (1 if n <= MAX_CARDS else 2)
+
+    def act(self, key: str) -> None:
+        """Measure again (``m``)."""
+        if key == "m" and self._again is not None:
+            self._take(self._again())
+            self._canvas, self._has_png = None, False
 
     def _facts(self) -> KernelFacts:
         subject, timing = self.subject, self.timing
@@ -244,6 +263,7 @@ class KernelsView(View):
             "flops": facts.flops,
             "outside_s": self.outside_s(),
             "kernels": [card_data(card, self.machine) for card in facts.cards],
+            "actions": [{"key": "m", "title": "Measure again"}] if self._again else [],
             "not_fused": [gap_data(gap) for gap in facts.gaps],
             "selected": max(facts.cards, key=_weight).id if facts.cards else None,
             "nodes": [node_data(card) for card in facts.cards],
