@@ -10,11 +10,13 @@ may stand beside arrays), integers do not become floats. Each function completes
 JAX does and binds one primitive; composites are few. Axes mostly count from the front.
 """
 
+import sys as _sys
 from typing import Any
 
 from jaxlite.api.control_flow import cond, switch
 from jaxlite.api.implicit import custom_linear_solve, custom_root
 from jaxlite.api.loops import associative_scan, fori_loop, map, scan, while_loop
+from jaxlite.language.primitive import Primitive as _Primitive
 from jaxlite.lax import linalg
 from jaxlite.lax.barriers import *  # noqa: F403
 from jaxlite.lax.barriers import __all__ as _barriers
@@ -79,8 +81,15 @@ __all__ = [
 ]
 
 
+_HOMES = ("jaxlite.primitives.", "jaxlite.higher_order.")
+
+
 def __getattr__(name: str) -> Any:
-    """Say why a name of ``jax.lax`` is missing."""
+    """Return a primitive (``add_p``) from the module that defines it; say why a name is missing."""
+    if name.endswith("_p"):
+        for home, module in list(_sys.modules.items()):
+            if home.startswith(_HOMES) and isinstance(found := vars(module).get(name), _Primitive):
+                return found
     if name in _NOT_PLANNED:
         raise AttributeError(f"jaxlite.lax.{name} is left out on purpose: {_NOT_PLANNED[name]}")
     raise AttributeError(f"module 'jaxlite.lax' has no attribute {name!r}")

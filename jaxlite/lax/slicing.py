@@ -140,7 +140,8 @@ def _starts(
 def _start(index: Any, size: int, wrap: bool, name: str) -> Value:
     if not isinstance(index, Array):
         place = operator.index(index)
-        return constant(place + size if wrap and place < 0 else place, _INT32)
+        own = dtypes.dtype(index, canonicalize=True) if hasattr(index, "dtype") else _INT32
+        return constant(place + size if wrap and place < 0 else place, own)
     if not isinstance(index, Tracer):
         known: Any = index
         place = operator.index(known)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
+import jaxlite
 from tests.nn.oracle import check
 
 pytestmark = pytest.mark.jax_oracle
@@ -50,3 +52,13 @@ def test_lax_is_as_strict_as_that_of_jax(case: int) -> None:
 def test_padding_is_made_of_python_integers() -> None:
     sizes = np.int64([[5], [2], [1]])
     check(lambda lib: lib.numpy.asarray(lib.lax.padtype_to_pads(*sizes, "SAME")))
+
+
+def test_primitives_have_the_names_of_jax() -> None:
+    for name in ("add_p", "dot_general_p", "convert_element_type_p", "gather_p", "while_p"):
+        primitive = getattr(jaxlite.lax, name)
+        assert primitive.name == getattr(jax.lax, name).name
+    jaxpr = jaxlite.make_jaxpr(lambda x: x + 1)(1.0)
+    assert jaxpr.jaxpr.eqns[0].primitive is jaxlite.lax.add_p
+    with pytest.raises(AttributeError, match="has no attribute 'nothing_p'"):
+        jaxlite.lax.nothing_p  # noqa: B018
