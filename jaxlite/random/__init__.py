@@ -12,6 +12,9 @@ What is exact: integers, bits and ``uniform``, ``normal`` and the maps of one el
 equal JAX's numbers bit for bit; sums of products may differ in the last place.
 """
 
+from typing import Any
+
+from jaxlite.not_planned import NOT_PLANNED as _NOT_PLANNED
 from jaxlite.random.basic import (
     bernoulli,
     normal,
@@ -111,3 +114,10 @@ __all__ = [
     "weibull_min",
     "wrap_key_data",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Say why a name of ``jax.random`` is missing."""
+    if name in _NOT_PLANNED:
+        raise AttributeError(f"jaxlite.random.{name} is left out on purpose: {_NOT_PLANNED[name]}")
+    raise AttributeError(f"module 'jaxlite.random' has no attribute {name!r}")

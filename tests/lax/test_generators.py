@@ -102,7 +102,9 @@ def test_left_out_names_say_why() -> None:
             getattr(jaxlite.lax, name)
     with pytest.raises(AttributeError, match=r"nn.scaled_matmul is left out on purpose"):
         jaxlite.nn.scaled_matmul  # noqa: B018
-    for module in (jaxlite.lax, jaxlite.nn):
+    with pytest.raises(AttributeError, match=r"random.random_gamma_p is left out on purpose"):
+        jaxlite.random.random_gamma_p  # noqa: B018
+    for module in (jaxlite.lax, jaxlite.nn, jaxlite.random):
         with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
             module.nothing  # noqa: B018
     with pytest.raises(ValueError, match="Tolerances must be non-negative"):
