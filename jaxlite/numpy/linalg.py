@@ -108,7 +108,7 @@ def _vector(x: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
         return _root(_squares(x), axes, keepdims)
     size = elementwise.abs(x)
     if ord == np.inf:
-        return reductions.max(size, axes, keepdims=keepdims)
+        return reductions.max(size, axes, keepdims=keepdims, initial=0)
     if ord == -np.inf:
         return reductions.min(size, axes, keepdims=keepdims)
     if ord == 0:
@@ -128,14 +128,19 @@ def _matrix(x: Value, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Value:
         return _root(_squares(x), axes, keepdims)
     if ord in (2, -2, "nuc"):
         values = decompositions.svdvals(moveaxis(x, axes, (-2, -1)))
-        combine = {2: reductions.max, -2: reductions.min, "nuc": reductions.sum}[ord]
-        best = combine(values, -1)
+        if ord == 2:
+            best = reductions.max(values, -1, initial=0)
+        else:
+            best = (reductions.min if ord == -2 else reductions.sum)(values, -1)
         return shapes.expand_dims(best, tuple(sorted(axes))) if keepdims else best
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(f"Invalid order '{ord}' for matrix norm.")
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = reductions.sum(elementwise.abs(x), first, keepdims=True)
-    best = (reductions.max if ord > 0 else reductions.min)(sums, second, keepdims=True)
+    if ord > 0:
+        best = reductions.max(sums, second, keepdims=True, initial=0)
+    else:
+        best = reductions.min(sums, second, keepdims=True)
     return best if keepdims else shapes.squeeze(best, axes)
 
 

@@ -162,7 +162,10 @@ def det(a: Any) -> Value:
 def _swap_sign(pivots: Value, negative: Value | None, dtype: Any) -> Value:
     """Return -1 to the number of row swaps (and of negative elements), in ``dtype``."""
     odd = reductions.count_nonzero(
-        ufuncs.not_equal(pivots, arange(pivots.shape[-1], dtype=np.int32)), -1
+        ufuncs.not_equal(
+            pivots, broadcast_to(arange(pivots.shape[-1], dtype=np.int32), pivots.shape)
+        ),
+        -1,
     )
     if negative is not None:
         odd = odd + reductions.count_nonzero(negative, -1)
@@ -189,7 +192,7 @@ def _det_jvp(primals: tuple[Value], tangents: tuple[Value]) -> tuple[Value, Valu
     out = _det_of_factors(factors, pivots)
     n = x.shape[-1]
     pivot = matrices.diagonal(factors)
-    is_last = arange(n, dtype=np.int32) == n - 1
+    is_last = broadcast_to(arange(n, dtype=np.int32) == n - 1, pivot.shape)
     but_last = reductions.prod(where(is_last, 1, pivot), -1) * _swap_sign(pivots, None, x.dtype)
     scale = where(is_last, shapes.expand_dims(but_last, (out.ndim,)), out[..., None])
     replaced = where(is_last | (pivot == 0), 1, pivot)

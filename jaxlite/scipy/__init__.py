@@ -6,7 +6,7 @@ Submodules are loaded when somebody first uses them.
 import importlib
 from typing import Any
 
-__all__ = ["special"]
+__all__ = ["linalg", "special", "stats"]
 
 
 def __getattr__(name: str) -> Any:
