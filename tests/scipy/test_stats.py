@@ -42,7 +42,7 @@ def given(name: str, function: str, kinds: Any) -> tuple[Any, ...]:
         args = (Q, *args[1:])
     if function == "entropy":
         args = args[1:]
-    return (*args, np.float32(0.1), S) if "scale" in kinds else args
+    return (*args, np.float32(0.2), S) if "scale" in kinds else args
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
