@@ -6,7 +6,18 @@ Submodules are loaded when somebody first uses them.
 import importlib
 from typing import Any
 
-__all__ = ["linalg", "special", "stats"]
+__all__ = [
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "signal",
+    "sparse",
+    "special",
+    "stats",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,5 @@
+"""``jaxlite.scipy.cluster``: vector quantisation (``vq``)."""
+
+from jaxlite.scipy.cluster import vq
+
+__all__ = ["vq"]
