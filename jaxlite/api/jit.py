@@ -66,6 +66,8 @@ class JitFunction(Wrapped):
         donated: StaticSpec,
         options: dict[str, Any],
     ) -> None:
+        # First: a wrapper of a jitted function, grad(jit(f)), has copies of its attributes.
+        functools.update_wrapper(self, fun)
         self._fun = fun
         self._spec = spec
         self._donated = donated
@@ -73,7 +75,6 @@ class JitFunction(Wrapped):
         self._cache = cache_of(fun, (spec.key(), donated.key(), *sorted(options.items())))
         self._fast = self._cache.fast
         self._made_at = current_line()
-        functools.update_wrapper(self, fun)
         self.__wrapped__ = fun
 
     def __repr__(self) -> str:

@@ -311,30 +311,30 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Value, Value]:
 
 def _rsf2csf(t: Value, z: Value) -> tuple[Value, Value]:
     n, wide = t.shape[0], t.dtype
-    columns = jnp.arange(n)
+    numbers = jnp.arange(n)
+    eps = dtypes.finfo(wide).eps
 
     def rotate(k: Value, both: tuple[Value, Value]) -> tuple[Value, Value]:
         t, z = both
         m = n - 1 - k
         block = lax.dynamic_slice(t, (m - 1, m - 1), (2, 2))
-        (a, b), (c, d) = block
-        half = (a - d) / 2
-        # The eigenvalue of the block farther from zero is first, as LAPACK has it mostly.
-        shift = half + jnp.sqrt(half * half + b * c)
-        length = jnp.sqrt(jnp.abs(shift) ** 2 + jnp.abs(c) ** 2)
-        safe = jnp.where(c == 0, 1, length).astype(wide)
-        g = jnp.array([[jnp.conj(shift), c], [-c, shift]]) / safe
-        g = jnp.where(c == 0, jnp.eye(2, dtype=wide), g)
+        below, size = block[1, 0], jnp.abs(jnp.diagonal(block)).sum()
+        shift = jnp.linalg.eigvals(block)[0] - block[1, 1]
+        length = jnp.sqrt(jnp.abs(shift) ** 2 + jnp.abs(below) ** 2)
+        is_block = jnp.abs(below) > eps * size
+        c, s = (v / jnp.where(is_block, length, 1).astype(wide) for v in (shift, below))
+        g = jnp.array([[jnp.conj(c), s], [-s, c]])
+        g = jnp.where(is_block, g, jnp.eye(2, dtype=wide))
         rows = lax.dynamic_slice(t, (m - 1, 0), (2, n))
-        rows = jnp.where((columns >= m - 1)[None, :], g @ rows, rows)
+        rows = jnp.where((numbers >= m - 1)[None, :], g @ rows, rows)
         t = lax.dynamic_update_slice(t, rows, (m - 1, 0))
-        sides = [
-            lax.dynamic_update_slice(
-                x, lax.dynamic_slice(x, (0, m - 1), (n, 2)) @ jnp.conj(g.T), (0, m - 1)
-            )
-            for x in (t, z)
-        ]
-        return sides[0].at[m, m - 1].set(0), sides[1]
+
+        def turned(x: Value, n_rows: Value | int) -> Value:
+            columns = lax.dynamic_slice(x, (0, m - 1), (n, 2))
+            columns = jnp.where((numbers < n_rows)[:, None], columns @ jnp.conj(g.T), columns)
+            return lax.dynamic_update_slice(x, columns, (0, m - 1))
+
+        return turned(t, m + 1).at[m, m - 1].set(0), turned(z, n)
 
     return lax.fori_loop(0, n - 1, rotate, (t, z)) if n > 1 else (t, z)
 
