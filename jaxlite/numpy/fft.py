@@ -75,7 +75,7 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | 
         places = [canonical_axis(axis, x.ndim) for axis in axes]
         if len(set(places)) != len(places):
             raise ValueError(
-                f"jax.numpy.fft.{name} does not support repeated axes. Got axes {tuple(axes)}."
+                f"jax.numpy.fft.{name} does not support repeated axes. Got axes {axes}."
             )
     if not places:
         raise ValueError("FFT input must have at least one axis to transform.")
