@@ -102,6 +102,7 @@ if TYPE_CHECKING:
         ops,
         random,
         sharding,
+        teach,
         test_util,
         typing,
     )
@@ -134,7 +135,7 @@ READING_ORDER = (
 #: Submodules that are loaded when somebody first uses them, to keep the import short.
 _LATER = (
     *("experimental", "flatten_util", "image", "nn", "ops", "random", "scipy", "test_util"),
-    *("sharding", "typing"),
+    *("sharding", "teach", "typing"),
 )
 
 #: Names that live in the notebook extension: reached on first use, so that the engine never imports
@@ -243,6 +244,7 @@ __all__ = [
     "sharding",
     "softmax_custom_jvp",
     "stages",
+    "teach",
     "test_util",
     "threefry_partitionable",
     "tree",
