@@ -326,7 +326,9 @@ def _may_be_user(frame: FrameType) -> bool:
     filename = frame.f_code.co_filename
     if filename == "<string>":
         caller = frame.f_back
-        return caller is not None and is_user_file(caller.f_code.co_filename)
+        return (
+            caller is not None and is_user_file(caller.f_code.co_filename) and _may_be_user(caller)
+        )
     return "site-packages" not in filename and not filename.startswith(sys.base_prefix)
 
 
@@ -380,6 +382,8 @@ def _caption(step: Step, turns: int, turn: int, called: str) -> str:
             n = turns - 1
             if 1 < turn < turns:
                 return f"turn {turn} of {n}: its operations are recorded once more"
+            if 1 < turn == turns:
+                return f"for is over after {n} turn{'' if n == 1 else 's'}"
             return f"for ran {n} time{'' if n == 1 else 's'}: {n} cop{'y' if n == 1 else 'ies'}"
         case ast.If(test=test):
             why = _deciders(test, step)

@@ -57,7 +57,7 @@ def test_captions_say_the_lesson() -> None:
         ("return jnp.tanh(y)", "recorded tanh"),
         ("x = layer(x, w)", "called layer: what it recorded stands at its lines"),
         ("total = total + x.sum()", "recorded reduce_sum, add"),
-        ("for w in ws:", "for ran 2 times: 2 copies"),
+        ("for w in ws:", "for is over after 2 turns"),
         (
             "if n > 2:",
             "this if was decided here (n = 3): the other branch is not in the trace",
@@ -70,6 +70,22 @@ def test_captions_say_the_lesson() -> None:
         ("while n < 5:", f"this while was decided here (n = 5){copies}"),
         ("return total", "returned: no op of its own"),
     ]
+
+
+PACKAGE: dict[str, Any] = {}
+
+
+def calls_a_package(x: Any) -> Any:
+    PACKAGE["show"](x)
+    return x
+
+
+def test_text_that_an_installed_package_runs_is_no_step() -> None:
+    source = "from dataclasses import dataclass\n@dataclass\nclass Message:\n    text: str\n"
+    source += "def show(x):\n    Message(str(x))\n"
+    exec(compile(source, "/lib/site-packages/prints.py", "exec"), PACKAGE)
+    texts = [text for text, _ in steps_of(jax.step(calls_a_package, X))]
+    assert texts == ['PACKAGE["show"](x)', "return x"]
 
 
 def test_names_have_types_and_values() -> None:
