@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias
 from jaxlite.language.jaxpr import Atom, ClosedJaxpr, DropVar, JaxprEqn, Var
 from jaxlite.language.jaxpr import Literal as JaxprLiteral
 from jaxlite.language.pretty import letters, literal_text
-from jaxlite.language.source import SourceLine
+from jaxlite.language.source import SourceLine, title_of
 
 GroupKind: TypeAlias = Literal[
     "loop",  # every element of the domain on its own
@@ -140,14 +140,17 @@ def eqn_text(eqn: JaxprEqn, names: dict[Var, str]) -> str:
 
 
 def line_of(source: SourceLine) -> str:
-    """Return ``file:line`` of a source position; quick even for functions of many lines."""
-    file = source.file.rpartition("/")[2].rpartition("\\")[2]
+    """Return ``file:line`` (``cell 7, line 2``); quick even for functions of many lines."""
     starts, lines = _line_table(source.code)
     low, high = 0, len(starts)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if starts[middle] <= source.lasti else (low, middle)
-    return f"{file}:{lines[low] if lines else 0}"
+    line = lines[low] if lines else 0
+    title = title_of(source.file)
+    if title:
+        return f"{title}, line {line}"
+    return f"{source.file.rpartition('/')[2].rpartition(chr(92))[2]}:{line}"
 
 
 @lru_cache(maxsize=64)

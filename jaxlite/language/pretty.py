@@ -24,6 +24,7 @@ from jaxlite.language.jaxpr import (
     jaxprs_in_params,
     register_printer,
 )
+from jaxlite.language.source import place_of
 
 WIDTH = 88
 
@@ -196,7 +197,7 @@ def source_comment(eqn: JaxprEqn) -> str:
     """Return ``# file:line (function)`` of the user's line."""
     if eqn.source is None:
         return ""
-    return f"# {eqn.source.file}:{eqn.source.line} ({eqn.source.function})"
+    return f"# {place_of(eqn.source.file, eqn.source.line)} ({eqn.source.function})"
 
 
 def fill(start: str, words: list[str], end: str) -> list[str]:

@@ -204,3 +204,13 @@ def test_report_of_calls_that_all_compiled_and_of_decorated_functions(notebook: 
         "    return inner\n@plain\n@jax.jit\ndef d(v):\n    return v\nd(1.0)"
     )
     assert "d compiled once" in notebook.run("print(jax.why_recompiled(d))").out
+
+
+def test_texts_of_every_stage_name_cells(notebook: Any) -> None:
+    notebook.run("import jaxlite as jax\ndef f(x):\n    return jnp.tanh(x) + 1\nX = jnp.ones(100)")
+    number = notebook.shell.execution_count - 1
+    for stage in ("kernels", "llvm", "cuda"):
+        out = notebook.run(f"print(jax.jit(f).lower(X).as_text({stage!r}))").out
+        assert f"tanh a  # cell {number}, line 3" in out, stage
+    out = notebook.run("print(jax.make_jaxpr(f)(X).pretty_print(source_info=True))").out
+    assert f"# cell {number}, line 3 (f)" in out
